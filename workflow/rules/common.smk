@@ -57,7 +57,7 @@ LOGS = f"{RESULTS}/logs"
 BENCHMARKS = f"{RESULTS}/benchmarks"
 
 RESOLVED = PLAN.run.experiments
-STUDIES = {name: one.study for name, one in RESOLVED.items()}
+STUDY_OF = {name: one.study for name, one in RESOLVED.items()}
 EXPERIMENTS = {name: one.experiment for name, one in RESOLVED.items()}
 CHUNKS_OF = {name: one.chunks for name, one in RESOLVED.items()}
 # A trial that two experiments share is one job.
@@ -171,7 +171,7 @@ def shown(experiment, kind, path):
     return report(
         path,
         caption=f"../report/{kind}.rst",
-        category=STUDIES[experiment].title,
+        category=STUDY_OF[experiment].title,
         subcategory=f"{experiment}: {EXPERIMENTS[experiment].title}",
         labels={"experiment": experiment, "kind": kind},
     )

@@ -9,7 +9,7 @@ for study in (name for name, one in PLAN.studies.items() if one.experiments):
         name:
             study
         input:
-            outputs_of(*(name for name in EXPERIMENTS if STUDIES[name].study == study)),
+            outputs_of(*(name for name in EXPERIMENTS if STUDY_OF[name].study == study)),
         localrule: True
 
 

@@ -51,6 +51,11 @@ class Round:
         """A seed for libraries that need one, drawn at its first use and then fixed."""
         return draw_seed(self.generator)
 
+    @cached_property
+    def settled(self) -> Space:
+        """The points that may be asked for in this round; what is drawn of them depends on `seed` alone."""
+        return self.space.settle(self.history, Generator().manual_seed(self.seed))
+
 
 @dataclass(frozen=True)
 class Choice(Generic[Surrogate]):
@@ -236,13 +241,13 @@ class SurrogateMethod(ComposedMethod, Generic[Surrogate]):
 
     def search(self, utility: AcquisitionFunction, surrogate: Surrogate, round: Round) -> Choice[Surrogate]:
         """Return the points of greatest utility in the round's space; `options.search` says how hard to look."""
-        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        space = round.settled
         ends = space.ends(utility, round.q, self.options.search, round.seed, self.neighbourhood(surrogate, round))
         return Choice(ends[0], utility, surrogate, ends=ends)
 
     def start_search(self, utility: AcquisitionFunction, surrogate: Surrogate, round: Round) -> Climbs | None:
         """Return the climbs that `search` begins with in a box; None elsewhere, steps of inputs included."""
-        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        space = round.settled
         if type(space) is not Box:
             return None
         return space.climbs(utility, round.q, self.options.search, round.seed, self.neighbourhood(surrogate, round))

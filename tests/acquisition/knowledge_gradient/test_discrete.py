@@ -8,7 +8,7 @@ from exact_gpytorch import gpytorch_model
 from processes import made, somewhere
 
 from plumbline.acquisition.knowledge_gradient.discrete import DiscreteKnowledgeGradient
-from plumbline.acquisition.knowledge_gradient.mean_update import Targets, kriging_believer, standard_normal
+from plumbline.acquisition.knowledge_gradient.mean_update import Targets, standard_normal
 
 
 def test_values_are_the_expected_gain_of_the_greatest_mean() -> None:
@@ -48,7 +48,7 @@ def test_pending_points_count_as_seen() -> None:
     utility = DiscreteKnowledgeGradient(process, points, 16)
     before = utility(X)
     utility.set_X_pending(X[0])
-    torch.testing.assert_close(utility(X), DiscreteKnowledgeGradient(kriging_believer(process, X[0]), points, 16)(X))
+    torch.testing.assert_close(utility(X), DiscreteKnowledgeGradient(process.kriging_believer(X[0]), points, 16)(X))
     assert utility(X)[0] < before[0]
     utility.set_X_pending(None)
     assert utility(X).tolist() == pytest.approx(before.tolist())

@@ -8,7 +8,6 @@ from processes import made, somewhere
 
 from plumbline.acquisition.knowledge_gradient.mean_update import (
     Targets,
-    kriging_believer,
     standard_normal,
     updated_means,
 )
@@ -79,7 +78,7 @@ def test_updated_means_and_their_gradients(deviation: float) -> None:
 
 def test_what_is_believed_moves_no_mean_and_narrows_the_rest() -> None:
     process, X, at = process_of(), somewhere(2, 3, seed=2), somewhere(20, 3, seed=3)
-    before, now = process.marginal_posterior(at), kriging_believer(process, X).marginal_posterior(at)
+    before, now = process.marginal_posterior(at), process.kriging_believer(X).marginal_posterior(at)
     torch.testing.assert_close(now.mean, before.mean)
     assert (now.sd <= before.sd + 1e-9).all()
     assert (now.sd < 0.999 * before.sd).any()

@@ -13,7 +13,7 @@ from plumbline.core.history import History
 from plumbline.methods.base import Domain, build_method
 from plumbline.methods.composed import Round
 from plumbline.methods.localised.forecasts import LocalisedPredictive
-from plumbline.methods.localised.online import OnlineAcquisition, OnlineMethod, believing
+from plumbline.methods.localised.online import OnlineAcquisition, OnlineMethod
 from plumbline.methods.localised.posterior import CalibratedPosterior
 from plumbline.models.gp.fit import ModelOptions, fit_process
 from plumbline.models.gp.process import GP
@@ -333,11 +333,11 @@ def test_a_believer_expects_no_less_and_is_surer() -> None:
     place = box()
     process = fit_process(place.history.X, place.history.Y, BOX, ModelOptions())
     x, elsewhere = rows(1, 8), rows(5, 9)
-    (before, unsure), (after, surer) = process.posterior_moments(x), believing(process, x).posterior_moments(x)
+    (before, unsure), (after, surer) = process.posterior_moments(x), process.kriging_believer(x).posterior_moments(x)
     torch.testing.assert_close(after, before, rtol=1e-8, atol=1e-8)
     assert (surer < unsure).all()
     torch.testing.assert_close(
-        believing(process, x).posterior_moments(elsewhere)[0],
+        process.kriging_believer(x).posterior_moments(elsewhere)[0],
         process.posterior_moments(elsewhere)[0],
         rtol=1e-8,
         atol=1e-8,

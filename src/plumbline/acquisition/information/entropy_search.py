@@ -14,7 +14,6 @@ from plumbline.acquisition.covariances import through_covariances
 from plumbline.acquisition.information.divergence import FAR, divergence_of_sign
 from plumbline.acquisition.information.orthant import correction, cut, positive_sites
 from plumbline.acquisition.information.paths import Peaks
-from plumbline.acquisition.knowledge_gradient.mean_update import kriging_believer
 from plumbline.models.gp.marginal import LEAST_VARIANCE
 from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated
@@ -36,7 +35,7 @@ class EntropySearch(Differentiated):
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:  # noqa: N802
         """Condition the GP on pending points, `p x d`, at their posterior means."""
         super().set_X_pending(X_pending)
-        now = self.without_pending if X_pending is None else kriging_believer(self.without_pending, X_pending)
+        now = self.without_pending if X_pending is None else self.without_pending.kriging_believer(X_pending)
         self.process = now.absorbed
         self.value = self.process.standardisation.outputs(self.optima.f)
 

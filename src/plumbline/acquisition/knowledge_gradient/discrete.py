@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from plumbline.acquisition.knowledge_gradient.mean_update import Targets, kriging_believer, standard_normal
+from plumbline.acquisition.knowledge_gradient.mean_update import Targets, standard_normal
 from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated
 
@@ -34,7 +34,7 @@ class DiscreteKnowledgeGradient(Differentiated):
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:  # noqa: N802
         """Condition the GP on pending points, `p x d`, at their posterior means."""
         super().set_X_pending(X_pending)
-        now = self.process if X_pending is None else kriging_believer(self.process, X_pending)
+        now = self.process if X_pending is None else self.process.kriging_believer(X_pending)
         self.targets = Targets(now, self.points)
         self.best = self.targets.mean.max()
 

@@ -65,14 +65,6 @@ class Targets:
         return size * covariance / spread, vjp
 
 
-def kriging_believer(process: GP, X: Tensor) -> GP:
-    """Return the GP conditioned on its own means at points, `k x d`: means are unchanged, variances shrink.
-
-    Ginsbourger et al. (2010) call this the kriging believer, Desautels et al. (2014) hallucination.
-    """
-    return process.condition_on_observations(X, process.marginal_posterior(X).mean.unsqueeze(-1))
-
-
 EVERY = slice(None)
 
 

@@ -11,7 +11,7 @@ from plumbline.statistics.inference import Mean
 
 Array = NDArray[np.float64]
 Scale = Callable[[Array], float]
-"""Returns the factor of the standard deviation that PIT values teach (`calibrated.recalibration.recalibrated_scale`)."""
+"""The factor of the standard deviation that PIT values teach (`calibrated.recalibration.recalibrated_scale`)."""
 
 FEWEST = 10
 """Forecasts that a factor is learnt from, and that it is judged on."""

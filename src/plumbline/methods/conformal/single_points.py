@@ -253,7 +253,7 @@ def inner(A: Array, B: Array) -> Array:
     return np.vecdot(A, B)[..., None]
 
 
-def expected_with_vjp(
+def expected_at_points_with_vjp(
     logits: Array, log_density: Array, heights: Array, alpha: Array
 ) -> tuple[Array, Callable[[Array], tuple[Array, Array, Array]]]:
     """Return `(1 - alpha) u'v + alpha u'v'` and its VJP in all but alpha; see `expectation.expected_with_vjp`.
@@ -354,7 +354,7 @@ class SinglePoints:
         memory = np.empty((m, b, n, k)) if record else None
         acceptance = Acceptance(quadratics, weights, draws, self.alpha, self.tau, memory)
         heights, vjp_heights = self.heights(draws.away, refit.mean, *self.parameters)
-        expected, vjp_expected = expected_with_vjp(acceptance.logits, draws.log_density, heights, self.alpha)
+        expected, vjp_expected = expected_at_points_with_vjp(acceptance.logits, draws.log_density, heights, self.alpha)
         bounded = expit((self.alpha - weights.own) / self.tau) if self.masked else np.ones_like(weights.own)
         value = expected * bounded
 

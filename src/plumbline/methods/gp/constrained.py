@@ -3,7 +3,7 @@
 import torch
 from botorch.acquisition import AcquisitionFunction
 from pydantic import Field, NonNegativeFloat, PositiveFloat
-from torch import Generator, Tensor
+from torch import Tensor
 
 from plumbline.acquisition.constraints.exact_penalty import ExactPenalty
 from plumbline.acquisition.constraints.feasibility import SumOverOutcomes, log_constrained_improvement
@@ -73,7 +73,7 @@ class ExactPenaltyOptions(ConstrainedOptions):
 class ConstrainedMethod(IndependentMethod):
     """One objective under constraints; a subclass gives the acquisition function of a single point.
 
-    The points of a batch are chosen sequentially, under processes that have their own means at those before as data.
+    The points of a batch are chosen one after the other, as if the means at those before were values without noise.
     """
 
     takes = "one objective and constraints"
@@ -86,7 +86,7 @@ class ConstrainedMethod(IndependentMethod):
 
     def search(self, utility: AcquisitionFunction, surrogate: list[GP], round: Round) -> Choice[list[GP]]:
         """Return the sequentially chosen maximisers; fewer where a table has fewer rows left."""
-        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        space = round.settled
         X = self.peak(utility, space, round)
         believed = surrogate
         for _ in range(1, int(min(round.q, space.size))):

@@ -6,7 +6,7 @@ from typing import Self
 import torch
 from botorch.acquisition import AcquisitionFunction
 from pydantic import Field, PositiveFloat, model_validator
-from torch import Generator, Tensor
+from torch import Tensor
 
 from plumbline.acquisition.constraints.feasibility import SumOverOutcomes, log_constrained_improvement
 from plumbline.acquisition.information.constrained import ConstrainedInformation, OutcomeGroup
@@ -68,7 +68,7 @@ class ConstrainedEntropySearch(ConstrainedMethod):
 
     def utility(self, surrogate: list[GP], round: Round) -> AcquisitionFunction:
         """Return the information per cost, or constrained improvement where there is no information."""
-        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        space = round.settled
         paths = [draw_paths(process, self.options.optima, round.generator) for process in surrogate]
         drawn = constrained_peaks(paths, self.roles, space, self.options.search.raw_samples, round.seed)
         feasible = torch.isfinite(drawn.f)
@@ -84,7 +84,7 @@ class ConstrainedEntropySearch(ConstrainedMethod):
 
     def search(self, utility: AcquisitionFunction, surrogate: list[GP], round: Round) -> Choice[list[GP]]:
         """Return the sequentially chosen maximisers and the outcomes requested there."""
-        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        space = round.settled
         X = round.history.X[:0]
         requested = torch.zeros(int(min(round.q, space.size)), len(self.roles), dtype=torch.bool)
         now, believed = utility, surrogate

@@ -10,7 +10,7 @@ from botorch.exceptions.errors import OptimizationGradientError
 from botorch.utils.sampling import manual_seed
 from linear_operator.utils.errors import NanError, NotPSDError
 from pydantic import Field
-from torch import Generator, Tensor
+from torch import Tensor
 
 from plumbline.acquisition.information import entropy_search
 from plumbline.acquisition.information.entropy_search import EntropySearch
@@ -64,7 +64,7 @@ class InformationMethod(GPMethod):
 
     def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
         """Return the information, or noisy expected improvement where there is no information."""
-        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        space = round.settled
         paths = draw_paths(surrogate, self.options.optima, round.generator)
         drawn = peaks(paths, space, self.options.search, round.seed)
         if degenerate(self.unknown(standardised(surrogate, drawn))):
@@ -84,7 +84,7 @@ class InformationMethod(GPMethod):
         """Return the sequentially chosen points of greatest information."""
         if not isinstance(utility, EntropySearch):
             return super().search(utility, surrogate, round)
-        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        space = round.settled
         try:
             with manual_seed(round.seed):  # some of BoTorch draws from the global stream
                 X = self._one_by_one(utility, space, round)

@@ -10,14 +10,12 @@ from torch import Generator, Tensor
 
 from plumbline.acquisition.analytic import AnalyticAcquisition, upper_confidence_bound
 from plumbline.acquisition.knowledge_gradient.discrete import DiscreteKnowledgeGradient
-from plumbline.acquisition.knowledge_gradient.mean_update import kriging_believer
 from plumbline.acquisition.knowledge_gradient.one_shot import OneShotKnowledgeGradient, good_starts
 from plumbline.acquisition.knowledge_gradient.stochastic import AscentOptions, ascend
 from plumbline.methods.base import methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
 from plumbline.models.gp.process import GP
-from plumbline.spaces.base import Space
 from plumbline.spaces.box import Climbs, climb, uniform
 from plumbline.spaces.table import Table
 from plumbline.spaces.with_gradient import in_usual_units
@@ -46,7 +44,7 @@ class KnowledgeGradientMethod(GPMethod):
 
     def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
         """Return the best rows of a table, or the ends of the search in a box."""
-        if settled(round).finite:
+        if round.settled.finite:
             return super().search(utility, surrogate, round)
         assert isinstance(utility, DiscreteKnowledgeGradient)
         return Choice(self.climbed(utility, surrogate, round), utility, surrogate)
@@ -55,7 +53,7 @@ class KnowledgeGradientMethod(GPMethod):
         """Return `q x d` points of a box, chosen sequentially with the means at those before as data."""
         chosen = utility.points[:0]
         for _ in range(round.q):
-            now = kriging_believer(surrogate, chosen) if len(chosen) else surrogate
+            now = surrogate.kriging_believer(chosen) if len(chosen) else surrogate
             exact = DiscreteKnowledgeGradient(now, utility.points, self.options.fantasies)
             starts = best_of(uniform(round.space.bounds, self.options.search.raw_samples, round.generator), exact)
             starts = starts[: self.options.search.restarts]
@@ -76,7 +74,7 @@ class KnowledgeGradientMethod(GPMethod):
         """
 
     def _points(self, surrogate: GP, round: Round) -> Tensor:
-        space = settled(round)
+        space = round.settled
         if isinstance(space, Table):
             return torch.cat([space.rows, round.data.X])
         spread = draw_sobol_samples(space.bounds, n=self.options.points, q=1, seed=round.seed).squeeze(1)
@@ -129,8 +127,3 @@ class AscendedKnowledgeGradient(KnowledgeGradientMethod):
 def best_of(X: Tensor, utility: DiscreteKnowledgeGradient) -> Tensor:
     """Return points, `n x d`, in decreasing order of their values."""
     return X[utility(X.unsqueeze(-2)).argsort(descending=True)]
-
-
-def settled(round: Round) -> Space:
-    """Return the round's settled space, equal at each call."""
-    return round.space.settle(round.history, Generator().manual_seed(round.seed))

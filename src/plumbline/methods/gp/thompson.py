@@ -3,7 +3,6 @@
 import torch
 from botorch.acquisition import AcquisitionFunction
 from pydantic import PositiveInt
-from torch import Generator
 
 from plumbline.acquisition.information.paths import PathAcquisition
 from plumbline.methods.base import methods
@@ -35,7 +34,7 @@ class ThompsonSampling(GPMethod):
 
     def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
         """Return the maximisers of q draws, without repeated rows of a table."""
-        space = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        space = round.settled
         chosen = []
         for i in range(round.q):
             if space.size == 0:

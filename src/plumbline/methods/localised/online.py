@@ -308,7 +308,7 @@ class OnlineMethod(LockstepMethod, SurrogateMethod[GP]):
             space = space.without(ends[0])
             chosen = torch.cat([chosen, ends[0]])
             if len(chosen) < round.q:
-                process = believing(process, ends[0])
+                process = process.kriging_believer(ends[0])
                 believed = self.acquisition(process, utility.form)
         return Choice(chosen, utility, surrogate, ends=ends if round.q == 1 else None)
 
@@ -382,12 +382,3 @@ class OnlineMethod(LockstepMethod, SurrogateMethod[GP]):
         """Restore the thresholds."""
         if state:
             self.threshold = self.threshold.restored(state)
-
-
-def believing(process: GP, x: Tensor) -> GP:
-    """Return the process conditioned on its own mean at `x` (`1 x d`) as an observation (kriging believer).
-
-    Ginsbourger, Le Riche & Carraro, Kriging is well-suited to parallelize optimization (2010).
-    """
-    expected, _ = process.posterior_moments(x, joint=False)
-    return process.condition_on_observations(x, expected.unsqueeze(-1))

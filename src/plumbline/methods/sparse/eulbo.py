@@ -14,7 +14,7 @@ from botorch.acquisition import AcquisitionFunction
 from botorch.generation.sampling import MaxPosteriorSampling
 from botorch.utils.sampling import draw_sobol_normal_samples, draw_sobol_samples
 from pydantic import PositiveFloat
-from torch import Generator, Tensor
+from torch import Tensor
 
 from plumbline.acquisition.analytic import AnalyticAcquisition, upper_confidence_bound
 from plumbline.methods.base import methods
@@ -130,7 +130,7 @@ class EulboMethod(SparseMethod):
     def refined(self, process: SVGP, points: Tensor, choice: Choice[SVGP], round: Round) -> Choice[SVGP]:
         """Return the choice with the refined process and query; rows of a table cannot move and are chosen anew."""
         self.remember(process, round)
-        settled = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        settled = round.settled
         if not settled.finite:
             # Rounding in the map from the unit cube may leave the box by the last digit, which problems refuse.
             X = process.standardisation.points(points[: len(choice.X)]).clamp(*self.domain.bounds)
@@ -204,7 +204,7 @@ class EulboKnowledgeGradient(EulboMethod):
 
     def maximisers(self, process: SVGP, round: Round) -> Tensor:
         """Return candidates for the maximiser of the next mean: `S x d` of posterior samples, then two of the mean."""
-        settled = round.space.settle(round.history, Generator().manual_seed(round.seed))
+        settled = round.settled
         sampled = self.sampled_maximisers(process, settled, round.seed)
         if "sampled-maximisers" in self.options.departures:
             return sampled

@@ -319,6 +319,16 @@ class GP:
         y = self.standardisation.outputs(Y[:, 0])
         return replace(self, U=torch.cat([self.U, self.standardisation.inputs(X)]), y=torch.cat([self.y, y]))
 
+    def kriging_believer(self, X: Tensor) -> "GP":
+        """Return the GP conditioned on its own means at points, as noisy observations: variances alone change.
+
+        Ginsbourger et al. (2010) call this the kriging believer, Desautels et al. (2014) hallucination.
+
+        Args:
+            X: `k x d`, in the problem's bounds.
+        """
+        return self.condition_on_observations(X, self.marginal_posterior(X).mean.unsqueeze(-1))
+
     def condition_on_mean(self, X: Tensor) -> "GP":
         """Return the GP conditioned on noise-free values of f at points, equal to its posterior means there.
 
