@@ -16,13 +16,13 @@ from plumbline.store.spec import TrialSpec
 from plumbline.tracking import runs
 
 
-def test_defaults_of_a_schema() -> None:
-    inner = {"properties": {"b": {"default": 1}, "c": {"default": {"d": 2}}}}
-    schema = {"$defs": {"I": inner}, "properties": {"a": {"$ref": "#/$defs/I", "default": {"b": 1}}, "e": {}}}
-    assert runs.resolve({"a": {"b": 5}, "x": {"y": 0}}, schema) == {
-        "a": {"b": 5, "c": {"d": 2}},
-        "x": {"y": 0},
-    }
+def test_parameters_have_the_defaults_of_wrapped_methods_too() -> None:
+    method = {"name": "calibrated", "options": {"base": "ucb"}, "label": "calibrated-ucb"}
+    budget = {"rounds": 1, "initial": {"design": "uniform", "size": 3}}
+    spec = TrialSpec.model_validate({"problem": "branin", "method": method, "budget": budget, "seed": 0})
+    found = runs.run_params(spec)
+    assert found["method.base.name"] == "ucb"
+    assert found["method.base.options.model.kernel"] == "matern52"
 
 
 def rows(count: int, **changes: Any) -> list[dict[str, Any]]:

@@ -1,8 +1,10 @@
-"""The options of registered classes with their defaults filled in, from their JSON schemas."""
+"""The options of registered classes with their defaults filled in, each with where it is written."""
 
-from plumbline.api.written import Leaf, Tree, tree_of
-from plumbline.core.inputs import METHOD
-from plumbline.registry.catalogue import Kind, catalogue
+from typing import Any
+
+from plumbline.api.written import Leaf, Tree, values_of
+from plumbline.registry import default_options
+from plumbline.registry.catalogue import Kind
 from plumbline.registry.schema_options import Schema
 
 DEFAULT = "default"
@@ -11,53 +13,20 @@ DEFAULT = "default"
 
 def with_defaults(kind: Kind, name: str, given: Tree) -> Tree:
     """Return the options of a registered class, `given` ones as they are and all others at their defaults."""
-    return fill_in(catalogue().find(kind, name).options, given)
+    return _with_origins(default_options.with_defaults(kind, name, values_of(given)), given)
 
 
 def fill_in(schema: Schema, given: Tree) -> Tree:
     """Return a tree with the defaults of a JSON schema where it has none of its own, at any depth."""
-    return _object(schema, given, schema.get("$defs", {}))
+    return _with_origins(default_options.fill_in(schema, values_of(given)), given)
 
 
-def _object(schema: Schema, given: Tree, definitions: Schema) -> Tree:
-    fields = schema.get("properties", {})
-    found: Tree = {}
-    for name, field in fields.items():
-        if name in given or "default" in field or "properties" in _resolved(field, definitions):
-            found[name] = _value(field, given.get(name), definitions)
-    return found | {name: one for name, one in given.items() if name not in fields}
+def _with_origins(values: dict[str, Any], given: Tree) -> Tree:
+    return {name: _with_origin(value, given.get(name)) for name, value in values.items()}
 
 
-def _value(field: Schema, given: Tree | Leaf | None, definitions: Schema) -> Tree | Leaf:
-    """Return an option: as given, or at its default; what is inside of it likewise."""
-    if given is None:
-        given = tree_of(field.get("default"), DEFAULT)
-    if _is_method(field, definitions):
-        return _method(given)
-    inner = [_resolved(one, definitions) for one in (field, *field.get("anyOf", ()))]
-    described = next((one for one in inner if "properties" in one), None)
-    if described is None or (isinstance(given, Leaf) and given.value not in (None, {})):
-        return given
-    if isinstance(given, Leaf):
-        return given if "default" in field and given.value is None else _object(described, {}, definitions)
-    return _object(described, given, definitions)
-
-
-def _is_method(field: Schema, definitions: Schema) -> bool:
-    return any(METHOD in one or METHOD in _resolved(one, definitions) for one in (field, *field.get("anyOf", ())))
-
-
-def _method(given: Tree | Leaf) -> Tree | Leaf:
-    """Return a method inside of another's options with its own options; one word is its name."""
-    if isinstance(given, Leaf):
-        if not isinstance(given.value, str):
-            return given
-        given = {"name": given}
-    name, options = given.get("name"), given.get("options", {})
-    if not isinstance(name, Leaf):
-        return given
-    return {**given, "options": with_defaults("method", name.value, options if isinstance(options, dict) else {})}
-
-
-def _resolved(field: Schema, definitions: Schema) -> Schema:
-    return definitions[field["$ref"].rpartition("/")[2]] if "$ref" in field else field
+def _with_origin(value: Any, given: Tree | Leaf | None) -> Tree | Leaf:
+    """Return a value with its origin; a method that is given by one word has it as its name."""
+    if isinstance(value, dict) and value:
+        return _with_origins(value, {"name": given} if isinstance(given, Leaf) else given or {})
+    return given if isinstance(given, Leaf) and given.value == value else Leaf(value, DEFAULT)

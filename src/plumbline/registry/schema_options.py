@@ -29,11 +29,11 @@ def options_of(schema: Schema, items: bool = False) -> Iterator[Option]:
 def _options(schema: Schema, definitions: Schema, prefix: str, defaults: Schema, items: bool) -> Iterator[Option]:
     required = schema.get("required", ())
     for name, field in schema.get("properties", {}).items():
-        inner, default = _resolved(field, definitions), defaults.get(name, field.get("default"))
+        inner, default = resolved(field, definitions), defaults.get(name, field.get("default"))
         if "properties" in inner:
             yield from _options(inner, definitions, f"{prefix}{name}.", default or {}, items)
             continue
-        item = _resolved(inner.get("items", {}), definitions)
+        item = resolved(inner.get("items", {}), definitions)
         text = "(required)" if name in required else _written(default, field, item)
         yield Option(prefix + name, text, _values(field, definitions), field.get("description", ""))
         if items:
@@ -57,13 +57,14 @@ def _without_defaults(value: Schema, schema: Schema) -> Schema:
     return {name: one for name, one in value.items() if one != fields.get(name, {}).get("default")}
 
 
-def _resolved(field: Schema, definitions: Schema) -> Schema:
+def resolved(field: Schema, definitions: Schema) -> Schema:
+    """Return the schema of a field, itself or what it refers to."""
     return definitions[field["$ref"].rpartition("/")[2]] if "$ref" in field else field
 
 
 def _values(field: Schema, definitions: Schema) -> str:
     """Return the values that a field may have, in words."""
-    field = _resolved(field, definitions)
+    field = resolved(field, definitions)
     if "anyOf" in field:
         return " or ".join(dict.fromkeys(_values(one, definitions) for one in field["anyOf"]))
     if "enum" in field:

@@ -17,8 +17,7 @@ from mlflow.exceptions import MlflowException
 from plumbline.data.models import ModelEntry
 from plumbline.metrics.frames import frame_of, keys
 from plumbline.metrics.registry import METRICS, NOTE, Kind, columns_of, find_metric, metric
-from plumbline.registry.catalogue import catalogue
-from plumbline.registry.references import Json
+from plumbline.registry.default_options import with_defaults
 from plumbline.store import records
 from plumbline.store.spec import TrialSpec
 
@@ -76,8 +75,8 @@ def run_params(spec: TrialSpec) -> dict[str, str]:
     Raises:
         PlumblineError: a problem or a method that is not registered.
     """
-    problem = resolve(spec.problem.options, catalogue().find("problem", spec.problem.name).options)
-    method = resolve(spec.method.options, catalogue().find("method", spec.method.name).options)
+    problem = with_defaults("problem", spec.problem.name, spec.problem.options)
+    method = with_defaults("method", spec.method.name, spec.method.options)
     asked = {
         "task": spec.task,
         "method": spec.method.label,
@@ -98,28 +97,9 @@ def model_params(entry: ModelEntry) -> dict[str, str]:
     Raises:
         PlumblineError: a trainer that is not registered.
     """
-    options = resolve(entry.options, catalogue().find("trainer", entry.trainer).options)
+    options = with_defaults("trainer", entry.trainer, entry.options)
     flat = _flatten({"trainer": entry.trainer, "seed": entry.seed, "options": options})
     return {_name(path)[:MAX_KEY]: clip(value, MAX_PARAM) for path, value in flat}
-
-
-def resolve(options: Mapping[str, Any], schema: Json) -> Json:
-    """Return `options` with the defaults of their JSON schema filled in, those of nested options too.
-
-    The schema serves where the options' own classes would: reading those means importing torch.
-    """
-    return _resolve(options, schema, schema.get("$defs", {}))
-
-
-def _resolve(options: Mapping[str, Any], schema: Json, definitions: Json) -> Json:
-    resolved = dict(options)
-    for name, entry in schema.get("properties", {}).items():
-        if name not in resolved and "default" in entry:
-            resolved[name] = entry["default"]
-        if isinstance(resolved.get(name), Mapping):
-            inner = definitions[entry["$ref"].rpartition("/")[2]] if "$ref" in entry else entry
-            resolved[name] = _resolve(resolved[name], inner, definitions)
-    return resolved
 
 
 def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
