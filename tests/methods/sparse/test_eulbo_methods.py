@@ -79,7 +79,7 @@ def test_the_gradients_warm_start_may_be_improvement() -> None:
     for variant in ("paper", ("improvement-before-gradient",)):
         method = made("eulbo-kg", place, variant=variant)
         kinds.append(type(method.utility(method.fit(place.history), round_of(place))).__name__)
-    assert kinds == ["DiscreteKnowledgeGradient", "AnalyticAcquisition"]
+    assert kinds == ["SparseKnowledgeGradient", "AnalyticAcquisition"]
 
 
 def test_the_gradients_departures_reach_its_utility() -> None:

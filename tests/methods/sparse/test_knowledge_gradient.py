@@ -5,7 +5,7 @@ import torch
 from point_posteriors import KERNELS, LAYOUT, READINGS, normal, rows_of, sight_of, uniform
 
 from plumbline.methods.sparse import knowledge_gradient
-from plumbline.methods.sparse.knowledge_gradient import DiscreteKnowledgeGradient
+from plumbline.methods.sparse.knowledge_gradient import SparseKnowledgeGradient
 from plumbline.methods.sparse.reading import Reading
 from plumbline.methods.sparse.soft_knowledge_gradient import imagined, mean_update
 from plumbline.models.algebra import SparseKernel
@@ -17,11 +17,11 @@ UNITS = Standardisation(torch.tensor([-2.0, 0.0]).double(), torch.tensor([4.0, 1
 
 def case(
     kernel: SparseKernel = "rbf", q: int = 2, reading: Reading = "noise-free"
-) -> tuple[DiscreteKnowledgeGradient, torch.Tensor]:
+) -> tuple[SparseKnowledgeGradient, torch.Tensor]:
     """Return the gradient of a process, and five batches of queries."""
     process = SVGP(rows_of(1)[0], LAYOUT, kernel, UNITS)
     maximisers = UNITS.points(uniform(6, 2, seed=3))
-    return DiscreteKnowledgeGradient(process, maximisers, normal(7, 3), reading), UNITS.points(uniform(5, q, 2, seed=5))
+    return SparseKnowledgeGradient(process, maximisers, normal(7, 3), reading), UNITS.points(uniform(5, q, 2, seed=5))
 
 
 @pytest.mark.parametrize("reading", READINGS)

@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from plumbline.models.gp.marginal import MarginalPosterior
+from plumbline.models.gp.marginal import GPMarginalPosterior
 from plumbline.models.gp.process import GP
 
 
@@ -25,7 +25,7 @@ class Targets:
     X: Tensor
 
     @cached_property
-    def posterior(self) -> MarginalPosterior:
+    def posterior(self) -> GPMarginalPosterior:
         """Marginal posteriors at all points."""
         return self.process.marginal_posterior(self.X.reshape(-1, self.X.shape[-1]))
 

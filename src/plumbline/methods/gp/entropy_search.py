@@ -122,7 +122,7 @@ def lost(utility: AcquisitionFunction, X: Tensor) -> bool:
 
 
 @methods.register("mes", InformationOptions)
-class MaxValueEntropySearch(InformationMethod):
+class MaxValueEntropySearchMethod(InformationMethod):
     """Information about the greatest value of f; Wang & Jegelka (2017)."""
 
     about = ("f",)
@@ -133,7 +133,7 @@ class MaxValueEntropySearch(InformationMethod):
 
 
 @methods.register("pes", InformationOptions)
-class PredictiveEntropySearch(InformationMethod):
+class PredictiveEntropySearchMethod(InformationMethod):
     """Information about the maximiser of f; Hernandez-Lobato et al. (2014)."""
 
     about = ("x",)
@@ -144,7 +144,7 @@ class PredictiveEntropySearch(InformationMethod):
 
 
 @methods.register("jes", InformationOptions)
-class JointEntropySearch(InformationMethod):
+class JointEntropySearchMethod(InformationMethod):
     """Information about the maximum of f and its maximiser; Hvarfner et al. (2022)."""
 
     about = ("x", "f")

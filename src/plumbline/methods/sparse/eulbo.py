@@ -21,7 +21,7 @@ from plumbline.methods.base import methods
 from plumbline.methods.composed import Choice, Round, Steps
 from plumbline.methods.lockstep import JointStep
 from plumbline.methods.sparse.eulbo_objective import EulboOptions, Refines, Weighting, maximise_eulbo
-from plumbline.methods.sparse.knowledge_gradient import DiscreteKnowledgeGradient
+from plumbline.methods.sparse.knowledge_gradient import SparseKnowledgeGradient
 from plumbline.methods.sparse.method import SparseMethod, shuffled, troubles_of
 from plumbline.methods.sparse.options import LAST, SparseOptions
 from plumbline.methods.sparse.soft_improvement import SoftBatchImprovement, SoftImprovement
@@ -197,10 +197,10 @@ class EulboKnowledgeGradient(EulboMethod):
             return super().utility(surrogate, round)
         return self.gradient(surrogate, round)
 
-    def gradient(self, process: SVGP, round: Round) -> DiscreteKnowledgeGradient:
+    def gradient(self, process: SVGP, round: Round) -> SparseKnowledgeGradient:
         """Return the knowledge gradient over maximisers of posterior samples and of the mean."""
         maximisers = self.maximisers(process, round)
-        return DiscreteKnowledgeGradient(process, maximisers, self.normal_samples(round), self.options.reading)
+        return SparseKnowledgeGradient(process, maximisers, self.normal_samples(round), self.options.reading)
 
     def maximisers(self, process: SVGP, round: Round) -> Tensor:
         """Return candidates for the maximiser of the next mean: `S x d` of posterior samples, then two of the mean."""
@@ -233,7 +233,7 @@ class EulboKnowledgeGradient(EulboMethod):
     def points(self, choice: Choice[SVGP], round: Round) -> Tensor:
         """Return the queries, followed by the best maximiser for each sample."""
         process, utility = choice.surrogate, choice.utility
-        if not isinstance(utility, DiscreteKnowledgeGradient):
+        if not isinstance(utility, SparseKnowledgeGradient):
             utility = self.gradient(process, round)
         fixed = "fixed-maximisers" in self.options.departures
         # One a sample: in the code those of posterior samples, which come first.

@@ -18,7 +18,7 @@ SEARCHED = 16
 """Number of samples in the search for queries; the refinement uses all samples."""
 
 
-class DiscreteKnowledgeGradient(Differentiated):
+class SparseKnowledgeGradient(Differentiated):
     """`E max_j max_t E[f(x'_t) | x_j, y_j]`, the greatest mean over given maximisers after observing one query.
 
     This is the expected utility of Maus et al. (2024), section 3.3, over a finite set instead of the domain: their

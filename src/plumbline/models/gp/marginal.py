@@ -166,7 +166,7 @@ class ArraysPosterior:
 
 
 @dataclass(frozen=True)
-class MarginalPosterior:
+class GPMarginalPosterior:
     """Marginal posteriors of the f of one GP at `b` points, as tensors.
 
     Attributes:

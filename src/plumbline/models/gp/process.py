@@ -15,13 +15,13 @@ from torch import Tensor
 from plumbline.models.algebra import Kernel, cholesky_vjp, correlations, squared_distances
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.marginal import LEAST_VARIANCE, Arrays, MarginalPosterior
+from plumbline.models.gp.marginal import LEAST_VARIANCE, Arrays, GPMarginalPosterior
 from plumbline.models.gp.single_task import ClosedFormGP, single_task_gp
 from plumbline.models.standardisation import Standardisation, standardisation_of
 
 
 @dataclass(frozen=True)
-class JointPosterior:
+class GPJointPosterior:
     """Joint posteriors of f at `b` batches of q points.
 
     Attributes:
@@ -33,7 +33,7 @@ class JointPosterior:
     """
 
     process: "GP"
-    points: MarginalPosterior
+    points: GPMarginalPosterior
     slope: Tensor
     half: Tensor
     factor: Tensor
@@ -286,15 +286,15 @@ class GP:
             return mean, variance * (self.prior(U, U) - half @ half.mT)
         return mean, variance * (self.at.outputscale - half.square().sum(-1)).clamp_min(LEAST_VARIANCE)
 
-    def marginal_posterior(self, X: Tensor) -> MarginalPosterior:
+    def marginal_posterior(self, X: Tensor) -> GPMarginalPosterior:
         """Return the marginal posteriors of f at points.
 
         Args:
             X: `b x d`, in the problem's bounds.
         """
-        return MarginalPosterior(self.arrays.marginal_posterior(X.numpy()[None]))
+        return GPMarginalPosterior(self.arrays.marginal_posterior(X.numpy()[None]))
 
-    def joint_posterior(self, X: Tensor) -> JointPosterior:
+    def joint_posterior(self, X: Tensor) -> GPJointPosterior:
         """Return the joint posteriors of f at batches of points.
 
         Args:
@@ -307,7 +307,7 @@ class GP:
         half, scaled = points.half.view(*X.shape[:-1], -1), points.scaled.view(X.shape)
         correlation, slope = correlations(squared_distances(scaled, scaled), self.kernel)
         covariance = torch.baddbmm(correlation, half, half.mT, beta=self.at.outputscale, alpha=-1)
-        return JointPosterior(self, points, slope, half, self.factor(covariance))
+        return GPJointPosterior(self, points, slope, half, self.factor(covariance))
 
     def condition_on_observations(self, X: Tensor, Y: Tensor) -> "GP":
         """Return the GP conditioned on more data, with the same hyperparameters and standardisation.

@@ -20,7 +20,7 @@ from torch import Tensor
 from plumbline.models.algebra import Kernel
 from plumbline.models.botorch_model import Process, ProcessModel
 from plumbline.models.gp.likelihood import Hyperparameters
-from plumbline.models.gp.marginal import MarginalPosterior
+from plumbline.models.gp.marginal import GPMarginalPosterior
 from plumbline.models.standardisation import Standardisation
 
 ORDERS: dict[Kernel, float] = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
@@ -32,13 +32,13 @@ Made = TypeVar("Made", bound=SingleTaskGP)
 class Fitted(Process, Protocol):
     """A GP with marginal posteriors whose gradients are in closed form."""
 
-    def marginal_posterior(self, X: Tensor) -> MarginalPosterior:
+    def marginal_posterior(self, X: Tensor) -> GPMarginalPosterior:
         """Return the marginal posteriors of f at `b x d` points."""
         ...
 
 
 class MarginalMoments(torch.autograd.Function):
-    """Means and standard deviations of f at points, with the vector-Jacobian product of `MarginalPosterior`."""
+    """Means and standard deviations of f at points, with the vector-Jacobian product of `GPMarginalPosterior`."""
 
     @staticmethod
     def forward(ctx: Any, X: Tensor, process: Fitted) -> tuple[Tensor, Tensor]:

@@ -53,7 +53,7 @@ class GPStack:
 
 @dataclass(frozen=True)
 class StackPosterior:
-    """Marginal posteriors of m GPs at `b` points; see `MarginalPosterior`.
+    """Marginal posteriors of m GPs at `b` points; see `GPMarginalPosterior`.
 
     Attributes:
         stack: the m GPs.
