@@ -1,6 +1,7 @@
 """`plumbline diagnose`: a table that is read at 80 columns, and what is wrong in words."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 from command_line import check_one_line
 
 import plumbline as pb
+from plumbline.cli.diagnosing import PARTS
+from plumbline.core.errors import PlumblineError
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -28,12 +31,15 @@ def file(tmp_path: Path) -> Path:
 
 def test_what_is_printed(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    code, output, errors = run("diagnose", file)
+    code, output, errors = run("diagnose", file, "--csv", "a.csv")
     assert (code, errors) == (0, "")
     assert max(map(len, output.splitlines())) <= 80
     assert "The forecasts are over-confident: errors are" in output
     assert "Recalibrated on earlier forecasts they would have been better" in output.replace("\n", " ")
     assert "not read: note." in output
+    words = " ".join(line[:30].strip() for line in output.splitlines())
+    for name in pd.read_csv("a.csv")["name"]:
+        assert name in words, "names are whole and as in Python"
 
 
 def test_no_fault(run: Run, tmp_path: Path) -> None:
@@ -53,10 +59,34 @@ def test_files_have_what_python_has(run: Run, file: Path) -> None:
     assert [one["name"] for one in content["measures"]] == list(found["name"])
 
 
+def test_the_guide_has_the_names_of_what_is_printed() -> None:
+    guide = (Path(__file__).parents[2] / "docs/guide/diagnose.md").read_text().replace("\\|", "|").replace("`", "")
+    names = {*pb.diagnose(made(1.0).assign(x1=np.arange(60.0)))["name"], *PARTS.values()} - {"tests", "description"}
+    assert [name for name in names if re.sub(r" of \d+% intervals", "", name).lower() not in guide.lower()] == []
+
+
+@pytest.mark.parametrize("forecasts", [[1, 2], None, {"y": [1]}, 3, b"a.csv", pd.Series([1.0])])
+def test_what_is_neither_a_table_nor_a_path(forecasts: object) -> None:
+    with pytest.raises(PlumblineError, match=r"a pandas DataFrame or the path of a CSV file is wanted \(got \w+\)"):
+        pb.diagnose(forecasts)
+
+
+@pytest.mark.parametrize("window", ["50", 50.5, float("nan"), None, np.float64(50)])
+def test_a_window_is_a_whole_number(window: object) -> None:
+    with pytest.raises(PlumblineError, match=r"window: a whole number is wanted \(got ('50'|50.5|nan|None|50.0)\)"):
+        pb.diagnose(made(1.0), window=window)
+
+
+def test_a_recalibrator_is_a_name() -> None:
+    with pytest.raises(PlumblineError, match="unknown recalibrator"):
+        pb.diagnose(made(1.0), recalibrator=["gp"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("b.csv",), "no file b.csv"),
+        ((".",), ". is a folder, not a CSV file"),
         (("a.csv", "--window", 5), "window: a recalibrator learns from 10 forecasts at least (got 5)"),
         (("a.csv", "--recalibrator", "isotinic"), "unknown recalibrator 'isotinic': did you mean 'isotonic'"),
         (("a.csv", "--csv", "a.csv"), "output a.csv is an input of this command too"),

@@ -4,11 +4,12 @@ import errno
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.core.errors import PlumblineError, describe_os_error, unknown
+from plumbline.core.errors import PlumblineError, describe_os_error, shown, unknown
 
 
 def test_the_nearest_name_is_suggested() -> None:
@@ -78,3 +79,36 @@ def test_any_accident_has_a_line(code: int | None, name: str | int | None) -> No
 def test_other_accidents_keep_their_own_words() -> None:
     assert describe_os_error(FileNotFoundError(errno.ENOENT, "No such file", "x")) == "No such file (x)"
     assert describe_os_error(OSError(errno.EIO, "Input/output error")) == "Input/output error"
+
+
+numpy_scalar = st.sampled_from([np.float64, np.float32, np.int64, np.int8, np.bool_]).flatmap(
+    lambda kind: st.integers(0, 1).map(kind)
+)
+value = st.recursive(
+    numpy_scalar | st.floats() | st.integers() | st.none() | st.text() | st.floats().map(np.float64),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=3), inner) | st.tuples(inner),
+)
+
+
+@given(value)
+def test_any_value_is_short_in_one_line_and_without_types_of_numpy(one: object) -> None:
+    for found in (shown(one), shown(np.array([one], dtype=object))):
+        assert "\n" not in found
+        assert len(found) <= 64
+        assert not any(f"np.{kind}(" in found for kind in ("float64", "float32", "int64", "int8"))
+        assert "np.True_" not in found
+        assert "array(" not in found
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (np.float64("nan"), "nan"),
+        ("a\n b", r"'a\n b'"),
+        ([np.int64(3), {"a": np.float32(0.5)}], "[3, {'a': 0.5}]"),
+        (np.array([[1.0, np.inf]]), "[[1.0, inf]]"),
+        ("a" * 99, f"'{'a' * 59} ..."),
+    ],
+)
+def test_values_in_words(one: object, words: str) -> None:
+    assert shown(one) == words

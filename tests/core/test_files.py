@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import (
     atomic,
+    csv_text,
     read_csv,
     read_json,
     read_sealed,
@@ -178,7 +179,10 @@ class TestCsv:
         [
             (b"", "is no table"),
             (b"a,b\n1,2\n3,4,5\n", "is no table"),
-            (b"a,b\n1,\xff\n", "is no table"),
+            (b"a,b\n1,\xff\n", "is not text in UTF-8, as a CSV file is"),
+            (b"a,b\n1,\0\n", "is not text, as a CSV file is"),
+            (b"a;b\n1,5;2\n", "semicolons between its columns, and not commas"),
+            (b"a\tb\n1\t2\n", "tabs between its columns"),
             (b"a,c\n1,2\n", "has no column 'b'"),
             (b"a,b\nx,1.25\ny,0.1", "cut off"),
             (b"a,b\nx,1.25\ny,\n", "line 3: b is nan, not a number"),
@@ -204,11 +208,28 @@ class TestCsv:
             error = error_of(lambda: read_csv(tmp_path / "x.csv", numbers=["seconds"])["seconds"].notna().all())
             assert error is None or "x.csv" in error
 
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+    @given(content=st.binary(max_size=60), start=st.sampled_from([b"", b"\x80", b"\xff\xfe", b"PK\x03\x04", b"\0"]))
+    def test_any_bytes_are_text_or_refused_in_plain_words(self, tmp_path: Path, content: bytes, start: bytes) -> None:
+        (tmp_path / "x.csv").write_bytes(start + content)
+        error = error_of(lambda: isinstance(csv_text(tmp_path / "x.csv"), str))
+        assert error is None or error.endswith(
+            ("is not text, as a CSV file is", "is not text in UTF-8, as a CSV file is")
+        )
+        if start in (b"\x80", b"\xff\xfe", b"\0"):
+            assert error
+
+    def test_a_byte_order_mark_is_no_part_of_a_name(self, tmp_path: Path) -> None:
+        (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbfa,b\r\n1,2\r\n")
+        assert list(read_csv(tmp_path / "x.csv", ["a"], ["b"])) == ["a", "b"]
+
     def test_a_whole_table_is_read(self, tmp_path: Path) -> None:
         (tmp_path / "x.csv").write_text("a,b\nx,1.5\n")
         assert read_csv(tmp_path / "x.csv", ["a"], ["b"]).to_dict("list") == {"a": ["x"], "b": [1.5]}
-        with pytest.raises(PlumblineError, match="no table at"):
+        with pytest.raises(PlumblineError, match=r"no file .*y\.csv: write it again"):
             read_csv(tmp_path / "y.csv")
+        with pytest.raises(PlumblineError, match="is a folder, not a CSV file: write it again"):
+            read_csv(tmp_path)
 
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
     @given(word=st.from_regex(r"[0-9]{12}|[0-9]{8}e[0-9]{3}|0[0-9]|true|inf", fullmatch=True))

@@ -1,9 +1,11 @@
 """Whether the forecasts of a surrogate model, of any library, are what they say."""
 
+from numbers import Integral
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.errors import PlumblineError, shown, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,14 +32,14 @@ def diagnose(
 
     Returns:
         A row a measure: its `part` and `name`, its `value` with the 95% interval `low` to `high`, what is `expected` of
-        forecasts that are right, the two-sided `p` of that, and `p_corrected` by Holm's method for all measures that
-        the forecasts are judged by. Parts `earlier` and `other` are of forecasts recalibrated on those before, and on
+        forecasts that are right, the two-sided `p` of that, and `p_corrected` by Holm's method for the number
+        of tests. Parts `earlier` and `other` are of forecasts recalibrated on those before, and on
         all others. The attribute `attrs["verdict"]` has what is wrong with them, a sentence each, and
         `attrs["recalibration"]` what recalibration would have done.
 
     Raises:
-        PlumblineError: a column is missing, a cell is no finite number, an sd is not above zero, or there are too few
-            rows, or too many.
+        PlumblineError: `forecasts` are neither a table nor the path of one, a column is missing, a cell is no finite
+            number, an sd is not above zero, or there are too few rows, or too many.
 
     Examples:
         >>> found = pb.diagnose(pd.DataFrame({"y": y, "mean": mean, "sd": sd}))
@@ -52,10 +54,18 @@ def diagnose(
     from plumbline.methods.calibrated.recalibration import recalibrated_scale
 
     if recalibrator not in get_args(Recalibrator):
-        raise unknown("recalibrator", recalibrator, get_args(Recalibrator))
+        raise unknown("recalibrator", str(recalibrator), get_args(Recalibrator))
+    if not isinstance(window, Integral):
+        raise PlumblineError(f"window: a whole number is wanted (got {shown(window)})")
     if window < FEWEST:
         raise PlumblineError(f"window: a recalibrator learns from {FEWEST} forecasts at least (got {window})")
-    known = forecasts_of(forecasts) if isinstance(forecasts, pd.DataFrame) else read_forecasts(Path(forecasts))
+    if isinstance(forecasts, pd.DataFrame):
+        known = forecasts_of(forecasts)
+    elif isinstance(forecasts, str | PathLike):
+        known = read_forecasts(Path(forecasts))
+    else:
+        kind = type(forecasts).__name__
+        raise PlumblineError(f"forecasts: a pandas DataFrame or the path of a CSV file is wanted (got {kind})")
 
     def scale(pit: "Array") -> float:
         return recalibrated_scale(pit, recalibrator)

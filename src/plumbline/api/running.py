@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
 from plumbline.api.repository import find_repository
-from plumbline.core.errors import PlumblineError
+from plumbline.core.errors import PlumblineError, shown
 from plumbline.core.nested import merge
 from plumbline.core.options import parse
 from plumbline.core.places import STORE, own_folder
@@ -86,7 +86,7 @@ class TrialRequest(NamedTuple):
                 raise PlumblineError(f"{name!r} is an entry of config/{kind}s, not a registered class: --{kind} {name}")
         for options in self.options, self.problem_options:
             if not isinstance(options, Mapping):
-                raise PlumblineError(f"options are a mapping of names to values (got {options!r})")
+                raise PlumblineError(f"options are a mapping of names to values (got {shown(options)})")
         problem, budget = self._problem(entries, stand_ins)
         spec = parse(
             TrialSpec,
@@ -313,7 +313,7 @@ def seed_numbers(seeds: int | Iterable[int]) -> list[int]:
     """
     given = list(islice(seeds, MAX_SEEDS + 1)) if isinstance(seeds, Iterable) else [seeds]
     if not all(isinstance(one, SupportsIndex) and not isinstance(one, bool) for one in given):
-        raise PlumblineError(f"seeds: give their number or a list of whole numbers (got {seeds!r})")
+        raise PlumblineError(f"seeds: give their number or a list of whole numbers (got {shown(seeds)})")
     if (len(given) if isinstance(seeds, Iterable) else index(seeds)) > MAX_SEEDS:
         raise PlumblineError(f"seeds: at most {MAX_SEEDS:,}")
     numbers = list(map(index, given)) if isinstance(seeds, Iterable) else list(range(index(seeds)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from plumbline.api.experiment_runs import edition_with, runs_by_column
 from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.files import read_csv
 from plumbline.core.places import ATLAS, REFERENCE, STORE, on_file, own_folder
 
 if TYPE_CHECKING:
@@ -134,12 +135,10 @@ class Published(Records):
 
     def only_means(self, methods: Sequence[str], task: str) -> list[str]:
         """Return the experiments of which means over seeds are on file, with all these methods, and no single runs."""
-        import pandas as pd
-
         found = []
         for path in sorted(self.folder.glob("*/*-table.csv")):
             if not (path.parent / f"{path.parent.name}-runs.parquet").is_file():
-                table = pd.read_csv(path, dtype=str)
+                table = read_csv(path)
                 if {"task", "method"} <= set(table) and set(methods) <= set(table["method"][table["task"] == task]):
                     found.append(path.parent.name)
         return found

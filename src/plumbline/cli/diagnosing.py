@@ -19,10 +19,20 @@ PARTS = {
     "inputs": "tests",
     "coverage": "description",
     "sharpness": "description",
-    "earlier": "after earlier forecasts",
-    "other": "after all others",
+    "earlier": "recalibrated on earlier ones",
+    "other": "recalibrated on all others",
 }
 """Titles of the tables that parts are in."""
+
+NOTES = (
+    "error: y minus mean; |error|: its size; sd: of the forecast, which should include the noise; PIT: the forecast "
+    "probability of a value of at most y.",
+    "expected: of forecasts that are right; p: of the two-sided test of that; Holm: p corrected for the number of "
+    "tests in the first table, on which the verdict rests.",
+    "recalibrated: each sd times a factor learnt from forecasts of earlier rounds, or from all other forecasts, later "
+    "ones too.",
+)
+"""What the words in the tables mean; the last is of recalibration."""
 
 
 @app.command(rich_help_panel=USE)
@@ -69,7 +79,9 @@ def print_diagnosis(frame: "pd.DataFrame") -> None:
         print_words(f"{line.capitalize()}.")
     if frame.attrs["ignored"]:
         print_words(f"Columns that were not read: {', '.join(frame.attrs['ignored'])}.")
-    print_words("p: two-sided; Holm: corrected for all that forecasts are judged by; sd should include the noise.")
+    print()
+    for line in NOTES if frame.attrs["recalibration"] else NOTES[:-1]:
+        print_words(line)
 
 
 def write_json(path: Path, frame: "pd.DataFrame") -> None:

@@ -37,6 +37,19 @@ def unknown(kind: str, name: str, allowed: Iterable[str], listing: str = "") -> 
     return PlumblineError(f"unknown {kind} {name!r}: {hint}{some}{len(names)} are known{told}")
 
 
+def shown(value: object, longest: int = 60) -> str:
+    """Return a value as an error has it: on one line, cut where it is long, words in quotes, and numbers as digits.
+
+    NumPy's numbers look like Python's, inside of lists too: `nan`, and not `np.float64(nan)`.
+    """
+    import numpy as np  # here: few errors need it
+
+    plain = value.tolist() if isinstance(value, np.ndarray) else value
+    with np.printoptions(legacy="1.25"):
+        text = " ".join((repr(plain) if isinstance(plain, str) else str(plain)).split())
+    return text if len(text) <= longest else f"{text[:longest]} ..."
+
+
 def describe_os_error(error: OSError) -> str:
     """Describe an error of the operating system in one line, with its usual remedy if there is one."""
     where = f" ({error.filename})" if error.filename is not None else ""

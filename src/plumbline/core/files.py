@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +135,43 @@ WORDS = ("task", "method", "class", "track", "title", "commit", "libraries", "ex
 """Columns of tables that are never numbers, whatever they look like: a commit may be 876789693972 or 12345678e901."""
 
 
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
+"""Marks that other programs write between columns, in the place of commas."""
+
+
+def csv_text(path: Path) -> str:
+    """Return the text of a CSV file, without a byte-order mark.
+
+    Raises:
+        PlumblineError: no such file, a folder, or not text.
+    """
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise PlumblineError(f"no file {path}") from error
+    except IsADirectoryError as error:
+        raise PlumblineError(f"{path} is a folder, not a CSV file") from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise PlumblineError(f"{path} is not text in UTF-8, as a CSV file is") from error
+    if "\0" in text:
+        raise PlumblineError(f"{path} is not text, as a CSV file is")
+    return text
+
+
+def other_separator(header: Sequence[str], wanted: Iterable[str]) -> str:
+    """Return the word for what separates the columns of a header in the place of commas, or nothing.
+
+    Such a header is read as one column, whose name has some of those that are `wanted`.
+    """
+    for mark, word in SEPARATORS.items() if len(header) == 1 else ():
+        names = {name.strip(" \"'").casefold() for name in header[0].split(mark)}
+        if len(names) > 1 and names & set(wanted):
+            return word
+    return ""
+
+
 def read_csv(
     path: Path, columns: Iterable[str] = (), numbers: Sequence[str] = (), remedy: str = "write it again"
 ) -> "pd.DataFrame":
@@ -152,16 +190,18 @@ def read_csv(
     import pandas as pd
 
     try:
-        text = path.read_text(encoding="utf-8")
-        table = pd.read_csv(path, dtype=dict.fromkeys(WORDS, str))
-    except FileNotFoundError as error:
-        raise PlumblineError(f"no table at {path}: {remedy}") from error
+        text = csv_text(path)
+        table = pd.read_csv(StringIO(text), dtype=dict.fromkeys(WORDS, str))
+    except PlumblineError as error:
+        raise PlumblineError(f"{error}: {remedy}") from error
     except ValueError as error:
         reason = " ".join(str(error).split())[:200]
         raise PlumblineError(f"{path} is damaged, it is no table ({reason}): {remedy}") from error
     if missing := [name for name in (*columns, *numbers) if name not in table]:
+        if word := other_separator(list(map(str, table)), missing):
+            raise PlumblineError(f"{path} seems to have {word} between its columns, and not commas: {remedy}")
         raise PlumblineError(f"{path} has no column {missing[0]!r}: {remedy}")
-    if not text.endswith("\n"):
+    if not text.endswith(("\n", "\r")):
         raise PlumblineError(f"{path} is cut off, its last line has no end: {remedy}")
     for name in numbers:
         wrong = ~np.isfinite(pd.to_numeric(table[name], errors="coerce").to_numpy(float))

@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.errors import PlumblineError, shown, unknown
 
 _FAST = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The C loader where PyYAML was built with it: it is ten times as fast."""
@@ -249,7 +249,7 @@ def distinct(values: ValuesT) -> ValuesT:
     first: dict[Any, int] = {}
     for item, value in enumerate(values, 1):
         if value in first:
-            raise ValueError(f"{value!r} is there twice, as items {first[value]} and {item} of the list")
+            raise ValueError(f"{shown(value)} is there twice, as items {first[value]} and {item} of the list")
         first[value] = item
     return values
 
@@ -279,9 +279,7 @@ def one_line(error: ValidationError) -> str:
     message = first["msg"].removeprefix("Value error, ")
     # Of alternatives pydantic names those that failed, a function by its representation: no field's name has brackets.
     where = ".".join(str(part) for part in first["loc"] if "[" not in str(part))
-    shown = repr(first["input"])
-    shown = shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]} ..."
-    got = "" if first["type"] in ("value_error", "missing") else f" (got {shown})"
+    got = "" if first["type"] in ("value_error", "missing") else f" (got {shown(first['input'], LONGEST_SHOWN)})"
     more = f"; and {error.error_count() - 1} more" if error.error_count() > 1 else ""
     return " ".join((f"{where}: {message}{got}{more}" if where else f"{message}{more}").split())
 

@@ -1,13 +1,16 @@
-"""What is no table of forecasts is said in one line, with the row."""
+"""What is no table of forecasts is said in one line, with the row or the line."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from plumbline.analysis.diagnosis.forecasts import FEWEST, MOST, forecasts_of, read_forecasts
-from plumbline.core.errors import PlumblineError
+from plumbline.core.errors import PlumblineError, shown
 
 
 def table(n: int = 12, **columns: object) -> pd.DataFrame:
@@ -35,6 +38,21 @@ def with_cell(column: str, row: int, value: object) -> pd.DataFrame:
         (table(round="first"), "the table, row 0: round is 'first', not a finite number"),
         (table(x1=None), "the table, row 0: x1 is None, not a finite number"),
         (table(**{" y": 1.0}), "the table has two columns 'y'"),
+        (
+            table().rename(columns=str.upper),
+            "the table has no column 'y': did you mean 'y' by 'Y', 'mean' by 'MEAN', 'sd' by 'SD'?",
+        ),
+        (table().rename(columns={"sd": "std"}), "the table has no column 'sd': did you mean 'sd' by 'std'?"),
+        (
+            pd.DataFrame({"y;mean;sd": ["1;2;3"]}),
+            "the table seems to have semicolons between its columns: commas are needed",
+        ),
+        (with_cell("y", 3, None).rename(index="n{}".format), "the table, row 'n3': y is None, not a finite number"),
+        (with_cell("y", 2, " "), "the table, row 2: y is empty, not a finite number"),
+        (with_cell("y", 2, " NaN "), "the table, row 2: y is NaN, not a finite number"),
+        (with_cell("y", 2, "1\n2"), r"the table, row 2: y is '1\n2', not a finite number"),
+        (table(sd=pd.Timestamp("2020-01-01")), "the table, row 0: sd is 2020-01-01 00:00:00, not a finite number"),
+        (table(sd=1j), "the table, row 0: sd is 1j, not a finite number"),
     ],
 )
 def test_what_is_refused(frame: pd.DataFrame, message: str) -> None:
@@ -43,19 +61,85 @@ def test_what_is_refused(frame: pd.DataFrame, message: str) -> None:
     assert str(error.value) == message
 
 
-def test_rows_of_a_file_are_counted_with_their_header(tmp_path: Path) -> None:
+no_number = st.sampled_from(
+    [
+        np.nan,
+        np.inf,
+        -np.inf,
+        np.float64("nan"),
+        np.float32("inf"),
+        np.str_("a"),
+        None,
+        pd.NA,
+        pd.NaT,
+        "",
+        "b\nc",
+        [np.float64(1.0)],
+        np.array([1.0, 2.0]),
+        1j,
+        np.datetime64("2020-01-01"),
+        b"1.x",
+        10**400,
+    ]
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    cell=no_number,
+    row=st.integers(0, 11),
+    column=st.sampled_from(["y", "mean", "sd"]),
+    label=st.sampled_from([str, lambda i: i + 100, lambda i: ("a", np.int64(i)), np.float64, pd.Timestamp]),
+)
+def test_a_cell_that_is_no_number_is_said_in_one_line_with_its_label(
+    cell: object, row: int, column: str, label: Callable[[int], object]
+) -> None:
+    frame = table()
+    frame[column] = pd.Series([cell if i == row else 1.0 for i in range(12)], dtype=object)
+    frame.index = pd.Index([label(i) for i in range(12)])
+    with pytest.raises(PlumblineError) as error:
+        forecasts_of(frame)
+    assert str(error.value).startswith(f"the table, row {shown(label(row))}: {column} is ")
+    assert "\n" not in str(error.value)
+    assert "np." not in str(error.value)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(before=st.lists(st.sampled_from(["1,2,3", "1,2,3,", '1,2,3,"a\nb"', "", " ", ",,"]), max_size=30))
+@example(before=[])
+def test_the_line_of_a_file_is_that_of_an_editor(before: list[str], tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    with_cell("sd", 0, 0).to_csv(path, index=False)
-    with pytest.raises(PlumblineError, match=r"a\.csv, row 2: sd is 0"):
+    text = "\n".join(["y,mean,sd,note", *before, "1,2,high", *["1,2,3"] * 10])
+    path.write_text(text)
+    line = 1 + text[: text.index("1,2,high")].count("\n")
+    with pytest.raises(PlumblineError) as error:
         read_forecasts(path)
+    assert str(error.value) == f"{path}, line {line}: sd is 'high', not a finite number"
 
 
-@pytest.mark.parametrize("content", ["", "\x00\x01", 'y,mean,sd\n"1,2', "y,mean,sd\n1,2,3,4,5\n1,2\n"])
-def test_what_is_no_csv_is_one_line(content: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "is empty: a CSV file is wanted"),
+        ("\n \n", "is empty: a CSV file is wanted"),
+        ("\x00\x01", "is not text, as a CSV file is"),
+        ("\x01\x02", r"has no column 'y': y, mean and sd are needed (it has '\x01\x02')"),
+        ('"a\nb",c', r"has no column 'y': y, mean and sd are needed (it has 'a\nb', c)"),
+        ('y,mean,sd\n1,2,3\n"1,2', ", line 3: no row of a CSV file (unexpected end of data)"),
+        ("y,mean,sd\n1,2,3,4,5\n1,2\n", ", line 2: 5 cells, and the header has 3"),
+        ("y,y,mean,sd\n1,2,3,4\n", "has two columns 'y'"),
+        ("y;mean;sd\n1,5;2;3\n", "seems to have semicolons between its columns: commas are needed"),
+        ("Y\tMean\tSD\n1\t2\t3\n", "seems to have tabs between its columns: commas are needed"),
+        ("y mean sd\n1 2 3\n", "seems to have spaces between its columns: commas are needed"),
+        ("Y, Mean, SD\n1, 2, 3\n", "has no column 'y': did you mean 'y' by 'Y', 'mean' by 'Mean', 'sd' by 'SD'?"),
+    ],
+)
+def test_what_is_no_csv_of_forecasts_is_one_line(content: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text(content)
     with pytest.raises(PlumblineError, match=r"a\.csv") as error:
         read_forecasts(path)
+    assert str(error.value).endswith(words)
     assert "\n" not in str(error.value)
 
 

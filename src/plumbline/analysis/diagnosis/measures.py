@@ -52,7 +52,8 @@ def measure(part: str, name: str, found: Inference, expected: float = np.nan) ->
 
 
 BIAS, SPREAD, SHAPE = "mean error / sd", "root mean square error / sd", "distance of PIT from uniform"
-GROWTH, SHIFT = "|error| / sd with round", "error / sd with round"
+CORRELATION = "rank correlation of {} and {} / sd"
+GROWTH, SHIFT = CORRELATION.format("round", "|error|"), CORRELATION.format("round", "error")
 DENSITY = "negative log density"
 
 
@@ -66,7 +67,7 @@ def judged(forecasts: Forecasts) -> list[Measure]:
         measure("drift", GROWTH, RankCorrelation(np.abs(z), order), 0.0),
         measure("drift", SHIFT, RankCorrelation(z, order), 0.0),
         *(
-            measure("inputs", f"|error| / sd with {name}", RankCorrelation(np.abs(z), values), 0.0)
+            measure("inputs", CORRELATION.format(name, "|error|"), RankCorrelation(np.abs(z), values), 0.0)
             for name, values in forecasts.inputs.items()
         ),
     ]

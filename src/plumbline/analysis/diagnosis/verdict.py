@@ -44,7 +44,7 @@ def faults(judged: Sequence[Measure]) -> Iterator[str]:
         if one.name in WORDS:
             yield WORDS[one.name](one)
         elif one.part == "inputs":
-            yield f"uneven: {one.name}, rank correlation {_size(one)}"
+            yield f"uneven: {one.name} is {_size(one)}"
         elif not {BIAS, SPREAD} & {other.name for other in rejected}:
             assert one.name == SHAPE
             yield f"of another shape: PIT values are not uniform, distance {_size(one)}"
