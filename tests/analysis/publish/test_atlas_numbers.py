@@ -40,6 +40,20 @@ def test_interventions_have_their_known_effects(numbers: AtlasNumbers) -> None:
     assert all(re.fullmatch(r"-?(\d+)?\.\d{3} \(.+ to .+\)", row[3]) for row in found)
 
 
+def test_the_answer_counts_what_the_tables_show(numbers: AtlasNumbers) -> None:
+    forecasts, search = numbers.atlas_answer().splitlines()
+    _, _, *found = rows(numbers.atlas_interventions())
+    for words, _, error, score, p in found[: len(INTERVENTIONS)]:
+        low, high = map(float, re.search(r"\((.+) to (.+)\)", error).groups())  # type: ignore[union-attr]
+        better, worse = forecasts.split(f"of {len(INTERVENTIONS)} interventions, and worse")
+        assert (words in better) == (high < 0)
+        assert (words in worse) == (low > 0)
+        less, more = search.split(", and more under ")
+        decided = float(p.removeprefix("< ")) <= 0.05
+        assert (words in less) == (decided and score.startswith("-"))
+        assert (words in more) == (decided and not score.startswith("-"))
+
+
 def test_the_best_methods_come_first(numbers: AtlasNumbers) -> None:
     head, _, *found = rows(numbers.atlas_ranking(4))
     assert head == ["method", "entry", "tasks", "all", "made"]

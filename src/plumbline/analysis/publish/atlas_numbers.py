@@ -24,6 +24,9 @@ from plumbline.analysis.publish.markdown import table
 from plumbline.analysis.publish.pages import listed
 from plumbline.core.errors import unknown
 
+LEVEL = 0.05
+"""Of the primary analyses, two-sided, after Holm's correction."""
+
 
 class AtlasNumbers:
     """Numbers and tables of an edition, each computed once.
@@ -55,6 +58,21 @@ class AtlasNumbers:
     def atlas_p(self, analysis: str, of: str = "score") -> float:
         """The probability of a primary analysis, by Holm's method over all of them."""
         return float(self._finding(analysis, of, "")["p_corrected"])
+
+    def atlas_answer(self) -> str:
+        """What the interventions do to forecasts, by their intervals, and to the search, by the corrected tests."""
+        errors = {one.words: self.atlas_finding(one.words, "calibration_error") for one in INTERVENTIONS}
+        scores = {words: self.atlas_finding(words).value for words in errors if self.atlas_p(words) <= LEVEL}
+        better = [words for words, error in errors.items() if error.high < 0]
+        worse = [words for words, error in errors.items() if error.low > 0]
+        less = [words for words, score in scores.items() if score < 0]
+        more = [words for words, score in scores.items() if score > 0]
+        return (
+            f"* **Forecasts** are better calibrated under {_counted(better)} of {len(INTERVENTIONS)} interventions, "
+            f"and worse under {_counted(worse)}.\n"
+            f"* **The search** leaves less regret under {_counted(less)} of them, and more under {_counted(more)}, "
+            "corrected for the nine primary analyses."
+        )
 
     def atlas_interventions(self) -> str:
         """The interventions as a table: what they do to calibration, and what the search leaves."""
@@ -206,6 +224,11 @@ class AtlasNumbers:
 
     def _legend(self, method: str) -> str:
         return self._legends.get(method, method)
+
+
+def _counted(interventions: Sequence[str]) -> str:
+    """Return how many interventions these are, and which."""
+    return f"{len(interventions)} ({'; '.join(interventions)})" if interventions else "none"
 
 
 def _difference(findings: pd.DataFrame) -> str:
