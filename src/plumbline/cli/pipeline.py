@@ -21,6 +21,7 @@ from plumbline.cli.app import (
     TrialsOption,
     app,
     existing_folder,
+    file_option,
     parse_json,
     path_option,
     read_plan,
@@ -28,6 +29,7 @@ from plumbline.cli.app import (
 )
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import ATLAS, REFERENCE, STORE
+from plumbline.core.words import counted
 from plumbline.tracking.addresses import LOCAL
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ def features(
     refuse_losses(output, raw, catalogue)
     table = build_features(entry, raw, jobs)
     write_features(table, output, entry)
-    print(f"{output}: {len(table)} rows")
+    print(f"{output}: {counted(len(table), 'row')}")
 
 
 @app.command(rich_help_panel=WORKFLOW)
@@ -98,9 +100,11 @@ def model(
 def trials(
     chunk: Annotated[
         list[str],
-        typer.Option(help="spec and seeds as JSON, as often as --output; `plumbline plan --chunks` prints them"),
+        typer.Option(
+            help="spec and seeds as JSON, as often as --output; `plumbline plan --chunks` prints them", metavar="<JSON>"
+        ),
     ],
-    output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one a chunk")],
+    output: Annotated[list[Path], file_option("--output", "-o", help="files to write, one a chunk")],
     store: StoreOption = STORE,
     data: DataOption = DATA,
     device: DeviceOption = "cpu",
@@ -120,7 +124,7 @@ def trials(
     chunks = [parse(Chunk, parse_json(text, "--chunk"), "--chunk") for text in chunk]
     for one, path in zip(chunks, output, strict=True):
         specs = one.specs()
-        folders = run_specs(specs, store, data, device, lockstep=lockstep)
+        folders = run_specs(specs, store, data, device, lockstep=lockstep, reasons=True)
         tables = [folder.table(spec) for folder, spec in zip(folders, specs, strict=True)]
         records.write_table(path, records.concatenate(tables))
 
@@ -129,7 +133,7 @@ def trials(
 def collect(
     experiment: str,
     output: OutputOption,
-    snapshots: Annotated[Path, path_option(help="file to write the pictures of models to")],
+    snapshots: Annotated[Path, file_option(help="file to write the pictures of models to")],
     trials: TrialsOption = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
@@ -150,7 +154,7 @@ def collect(
 @app.command(rich_help_panel=WORKFLOW)
 def illustrate(
     experiment: Annotated[list[str], typer.Argument(help="names of experiments")],
-    output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one an experiment")],
+    output: Annotated[list[Path], file_option("--output", "-o", help="files to write, one an experiment")],
     config: ConfigOption = CONFIG,
 ) -> None:
     """Compute experiments' illustrations, which need no trials."""
@@ -170,7 +174,7 @@ def illustrate(
 @app.command(rich_help_panel=WORKFLOW)
 def figure(
     experiment: str,
-    output: Annotated[list[Path], path_option("--output", "-o", help="files to write; their endings say the format")],
+    output: Annotated[list[Path], file_option("--output", "-o", help="files to write; their endings say the format")],
     records: Annotated[Path | None, path_option(help="the experiment's records, where it has any")] = None,
     snapshots: Annotated[Path | None, path_option(help="the experiment's pictures of models")] = None,
     illustration: Annotated[Path | None, path_option(help="what `plumbline illustrate` wrote")] = None,
@@ -346,7 +350,10 @@ def track(
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
     uri: Annotated[
-        str, typer.Option(envvar="MLFLOW_TRACKING_URI", help="where to; this command must be its only writer")
+        str,
+        typer.Option(
+            envvar="MLFLOW_TRACKING_URI", help="where to; this command must be its only writer", metavar="<uri>"
+        ),
     ] = LOCAL,
     data: DataOption = DATA,
     benchmarks: Annotated[
