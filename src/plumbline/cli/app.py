@@ -77,12 +77,12 @@ def named_path(text: str | Path) -> Path:
 
 
 def file_to_write(text: str | Path) -> Path:
-    """The path of a file to write, as it is named on the command line: its folder is there, or it has a typing error.
+    """The path of a file that a user asks for: its folder is there, or the name has a typing error.
 
-    A default, which comes as a path, may be in a folder that is not there yet.
+    The stages of the workflow make the folders of their outputs, which nobody types.
     """
     path = named_path(text)
-    if isinstance(text, str) and not path.parent.is_dir():
+    if not path.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {path.parent}: make it, or name another")
     return path
 
@@ -104,7 +104,7 @@ StoreOption = Annotated[Path, path_option(help="folder of all trials")]
 TrialsOption = Annotated[Path, path_option(help="folder of the jobs' records, as `plumbline trials` writes them")]
 FolderArgument = Annotated[Path, path_argument(help="results of a preset")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: where methods and trainers may compute")]
-OutputOption = Annotated[Path, file_option("--output", "-o", help="file to write")]
+OutputOption = Annotated[Path, path_option("--output", "-o", help="file to write")]
 DEBUG = "PLUMBLINE_TRACEBACK"
 """Environment variable by which unforeseen errors show their tracebacks, as in jobs; EVERY for all errors."""
 EVERY = "every"

@@ -21,7 +21,6 @@ from plumbline.cli.app import (
     TrialsOption,
     app,
     existing_folder,
-    file_option,
     parse_json,
     path_option,
     read_plan,
@@ -104,7 +103,7 @@ def trials(
             help="spec and seeds as JSON, as often as --output; `plumbline plan --chunks` prints them", metavar="<JSON>"
         ),
     ],
-    output: Annotated[list[Path], file_option("--output", "-o", help="files to write, one a chunk")],
+    output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one a chunk")],
     store: StoreOption = STORE,
     data: DataOption = DATA,
     device: DeviceOption = "cpu",
@@ -133,7 +132,7 @@ def trials(
 def collect(
     experiment: str,
     output: OutputOption,
-    snapshots: Annotated[Path, file_option(help="file to write the pictures of models to")],
+    snapshots: Annotated[Path, path_option(help="file to write the pictures of models to")],
     trials: TrialsOption = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
@@ -154,7 +153,7 @@ def collect(
 @app.command(rich_help_panel=WORKFLOW)
 def illustrate(
     experiment: Annotated[list[str], typer.Argument(help="names of experiments")],
-    output: Annotated[list[Path], file_option("--output", "-o", help="files to write, one an experiment")],
+    output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one an experiment")],
     config: ConfigOption = CONFIG,
 ) -> None:
     """Compute experiments' illustrations, which need no trials."""
@@ -174,7 +173,7 @@ def illustrate(
 @app.command(rich_help_panel=WORKFLOW)
 def figure(
     experiment: str,
-    output: Annotated[list[Path], file_option("--output", "-o", help="files to write; their endings say the format")],
+    output: Annotated[list[Path], path_option("--output", "-o", help="files to write; their endings say the format")],
     records: Annotated[Path | None, path_option(help="the experiment's records, where it has any")] = None,
     snapshots: Annotated[Path | None, path_option(help="the experiment's pictures of models")] = None,
     illustration: Annotated[Path | None, path_option(help="what `plumbline illustrate` wrote")] = None,
