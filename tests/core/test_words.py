@@ -24,5 +24,5 @@ def test_commas_separate_names(names: list[str]) -> None:
 
 @pytest.mark.parametrize("names", [",", "a,", " ", "a,,b", ["a", ""]])
 def test_a_name_that_is_empty(names: str | list[str]) -> None:
-    with pytest.raises(PlumblineError, match="methods .*: commas separate names"):
+    with pytest.raises(PlumblineError, match=r"methods .*: commas separate names"):
         names_of(names, "methods")
