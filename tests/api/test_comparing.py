@@ -183,3 +183,14 @@ def test_the_seeds_that_a_comparison_takes(store: Path) -> None:
     assert (stored["given"] == 9).all()
     with pytest.raises(PlumblineError, match="no task: name one"):
         pb.seeds(["ucb", "cucb"], "")
+
+
+def test_methods_may_be_separated_by_commas() -> None:
+    expected = pb.compare(["ucb", "cucb"], "levy-20", experiment="CBO-X1", metric="best_f")
+    found = pb.compare("ucb, cucb", "levy-20", experiment="CBO-X1", metric="best_f")
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_the_number_is_that_of_tasks_with_runs() -> None:
+    with pytest.raises(PlumblineError, match=r"did you mean 'levy-20'\? \d+ tasks have runs here$"):
+        pb.compare("ucb,cucb", "levi-20")

@@ -2,14 +2,16 @@
 
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import METHODS, STUDY, TASKS, check_one_line
+from typer.main import get_command
 
-from plumbline.cli.app import config_layers
+from plumbline.cli.app import app, config_layers
 from plumbline.core.errors import PlumblineError
 
 Run = Callable[..., tuple[int, str, str]]
@@ -109,3 +111,33 @@ def test_the_workspace_is_the_one_around_the_configuration(
     code, output, errors = run("plan", "--config", checkout / "config/config.yaml")
     assert (code, errors) == (0, "")
     assert "TINY-T1" in output
+
+
+COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
+VALUES = [
+    (name, one)
+    for name, command in COMMANDS.items()
+    for one in command.params
+    if one.param_type_name == "option" and not getattr(one, "is_flag", False)
+]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_values_in_the_help_have_no_names_of_python(name: str, run: Run) -> None:
+    code, output, _ = run(name, "--help")
+    assert code == 0
+    assert not re.search(r"<(str|Path|list|int range|float range)|list\[|FILES|A,B", output)
+
+
+@pytest.mark.parametrize(("name", "option"), [one for one in VALUES if "int" in str(one[1].type_descriptor.annotation)])
+@pytest.mark.parametrize("value", ["abc", "-99999"])
+def test_an_error_of_a_number_names_the_option_and_the_value(name: str, option: Any, value: str, run: Run) -> None:
+    if option.min is not None or value == "abc":  # other numbers are judged by what they are for
+        check_one_line(run(name, option.opts[0], value), f"'{option.opts[0]}'", f"(got {value})")
+
+
+@pytest.mark.parametrize("option", ["--csv", "--json", "--latex"])
+def test_a_file_in_a_folder_that_is_not_there(option: str, run: Run, tmp_path: Path) -> None:
+    result = run("compare", "--methods", "ucb,cucb", "--task", "levy-20", option, "nope/x")
+    check_one_line(result, f"'{option}'", "there is no folder nope: make it, or name another")
+    assert not (tmp_path / "nope").exists()

@@ -1,5 +1,6 @@
 """The command that puts a method of one's own into the table of the atlas."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ def bench(run: Any, small_atlas: Path, atlas_grid: AtlasGrid, monkeypatch: pytes
 def test_it_prints_each_task_and_the_place_and_writes_files(bench: Callable[..., Any], tmp_path: Path) -> None:
     files = ("--csv", "d.csv", "--latex", "d.tex", "--figure", "d.pdf", "--paragraph", "d.md", "--page", "d.html")
     code, output, errors = bench("ask_tell_cases:Steps", "-p", "arguments.length=0.1", *files)
-    assert (code, errors) == (0, "")
+    assert (code, errors) == (0, "plumbline: wrote d.csv, d.tex, d.pdf, d.html, d.md\n")
+    assert re.search(r"(?m)^all tasks +2 tasks ", output)
+    assert "too few seeds for an interval" in output
     assert output.startswith("common-branin-0.0: score ")
     assert f"\n{TASK}: score " in output
     assert "of 3 methods that have all tasks (2); 0 is best" in output

@@ -79,7 +79,8 @@ def odd_command(draw: random.Random) -> list[str]:
 def check_net(result: tuple[int, str, str], command: list[str]) -> None:
     """Check that a command went well, or ended in one line that says what was wrong."""
     code, output, errors = result
-    told = [line for line in errors.splitlines() if not re.match(r"\d\d:\d\d:\d\d ", line)]  # a trial's rounds
+    besides = r"\d\d:\d\d:\d\d |plumbline: wrote "  # a trial's rounds, and files
+    told = [line for line in errors.splitlines() if not re.match(besides, line)]
     assert "Traceback" not in output + errors, command
     assert code in (0, 2), (command, errors)
     assert len(told) == (code != 0), (command, errors)

@@ -96,7 +96,13 @@ def test_verdicts(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None
     frame = pd.read_csv(StringIO(output), keep_default_na=False).set_index("claim")
     assert frame.loc["C1", "verdict"] == "reproduced"
     assert run("verdicts", "--markdown")[1].startswith("| claim | statement | verdict |")
-    assert run("verdicts")[1].splitlines()[1].startswith("A1 ")
+    shown = run("verdicts")[1]
+    assert shown.splitlines()[1].startswith("A1 ")
+    assert re.search(r"\d experiments? not\s", shown)
+    assert "neither holds nor fails" in shown
+    for name in ("A1", "a1"):
+        check_one_line(run("verdicts", name), "A1 is a claim: `plumbline show claim A1` shows it")
+    check_one_line(run("verdicts", "A0"), "no table of claims at A0")
     assert run("verdicts", "--show", "doubts", "--csv")[1].startswith("claims,doubt")
     counts = pd.read_csv(StringIO(run("verdicts", "--show", "summary", "--csv")[1]), index_col="verdict")
     assert counts.loc["claims", "all"] == len(frame) == counts.drop(index="claims", columns="all").to_numpy().sum()

@@ -77,3 +77,11 @@ def test_values_in_words() -> None:
     assert [written(value) for value in (True, False, 1.23456, float("nan"), float("inf"), 7, "x")] == [
         "yes", "", "1.235", "–", "–", "7", "x",
     ]  # fmt: skip
+
+
+def test_sentences_that_would_be_narrow_stand_below_their_rows() -> None:
+    title = "Selfies VAE: Fexofenadine MPO"
+    rows = [["fexofenadine", title, "20"]]
+    narrow = table_lines(["task", "title", "q"], rows, ["q"], 30, below="title")
+    assert narrow == ["task           q", "    title", "fexofenadine  20", "    Selfies VAE: Fexofenadine", "    MPO"]
+    assert table_lines(["task", "title", "q"], rows, ["q"], 80, below="title")[1].split("  ")[1] == title

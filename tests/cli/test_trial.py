@@ -11,7 +11,9 @@ import pytest
 from command_line import check_one_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.main import get_command
 
+from plumbline.cli.app import app
 from plumbline.cli.trial import settings_of
 from plumbline.core.errors import PlumblineError
 from plumbline.store.spec import TrialSpec
@@ -37,17 +39,18 @@ TRIAL = ("trial", "--problem", "branin", "--class", "random", "--rounds", "1")
         (("-P", "noise=1"), ["problem 'branin': unknown field 'noise': did you mean 'noise_std'?"]),
         (("-P", "noise_std=-1"), ["problem 'branin': noise_std: Input should be greater than or equal to 0"]),
         (("--option", "jitter"), ["option 'jitter': write it as name=value"]),
-        (("--seed", "-1"), ["trial: seed: Input should be greater than or equal to 0 (got -1)"]),
-        (("--seed", str(2**31)), ["trial: seed: Input should be less than or equal to 2147483647"]),
-        (("--rounds", "-1"), ["trial: budget.rounds: Input should be greater than or equal to 0 (got -1)"]),
-        (("--rounds", "100001"), ["trial: budget.rounds: Input should be less than or equal to 100000"]),
-        (("--q", "0"), ["trial: budget.q: "]),
+        (("--seed", "-1"), ["'--seed': Input should be greater than or equal to 0 (got -1)"]),
+        (("--seed", str(2**31)), ["'--seed': Input should be less than or equal to 2147483647 (got 2147483648)"]),
+        (("--rounds", "-1"), ["'--rounds': Input should be greater than or equal to 0 (got -1)"]),
+        (("--rounds", "100001"), ["'--rounds': Input should be less than or equal to 100000 (got 100001)"]),
+        (("--q", "0"), ["'--q': ", "(got 0)"]),
+        (("--rounds", "a b"), ["'--rounds': Input should be a valid integer", "(got 'a b')"]),
         (
             ("--problem", "rosenbrock-1"),
             ["problem 'rosenbrock': dim: Input should be greater than or equal to 2 (got 1)"],
         ),
-        (("--initial", "0"), ["trial: budget.initial.size: "]),
-        (("--design", "lhs"), ["trial: budget.initial.design: "]),
+        (("--initial", "0"), ["'--initial': ", "(got 0)"]),
+        (("--design", "lhs"), ["trial: design: "]),
     ],
 )
 def test_mistakes_of_a_trial(arguments: tuple[str, ...], parts: list[str], run: Run) -> None:
@@ -147,13 +150,48 @@ def test_a_failed_trial_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
     check_one_line(
         (result[0], result[1], result[2].splitlines()[-1] + "\n"), "ZeroDivisionError", "(see results/store/"
     )
-    assert result[2].splitlines()[-1].count("error.json") == 1
+    assert result[2].count("error.json") == result[2].count("ZeroDivisionError") == 1
     code, output, _ = run("failures")
     assert code == 0
     assert "branin random seed 0: ZeroDivisionError" in output
+    assert output.count("error.json") == 1
     code, output, _ = run("failures", "--forget")
-    assert "1 failures forgotten, 0 jobs to run again" in output
+    assert output.splitlines()[-1] == "1 failure forgotten; the trials run again when they are asked for"
     assert "no trial has failed" in run("failures")[1]
+
+
+def test_the_remedy_names_the_store_that_the_trial_is_in(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from plumbline.methods.baselines import RandomSearch
+
+    with monkeypatch.context() as failing:
+        failing.setattr(RandomSearch, "ask", lambda *arguments: 1 / 0)
+        errors = [run(*TRIAL, "--store", store)[2] for store in ("my runs", "./results/store")]
+    assert "`plumbline failures --store 'my runs' --forget` clears it" in errors[0]
+    assert "`plumbline failures --forget` clears it" in errors[1]
+    assert "1 failure forgotten" in run("failures", "--store", "my runs", "--forget")[1]
+    assert run(*TRIAL, "--store", "my runs")[0] == 0
+
+
+def test_bounds_of_options_are_those_of_a_spec() -> None:
+    """They are written twice: importing the models would make `plumbline --help` slow."""
+    from plumbline.registry.references import InitialDesign
+    from plumbline.store.spec import Budget
+
+    fields = {
+        "rounds": Budget.model_fields["rounds"],
+        "q": Budget.model_fields["q"],
+        "initial": InitialDesign.model_fields["size"],
+        "seed": TrialSpec.model_fields["seed"],
+    }
+    options = {one.name: one for one in get_command(app).commands["trial"].params}  # type: ignore[attr-defined]
+    for name, field in fields.items():
+        bounds = {type(one).__name__: next(iter(vars_of(one))) for one in field.metadata}
+        assert (options[name].min, options[name].max) == (bounds["Ge"], bounds["Le"]), name
+
+
+def vars_of(bound: Any) -> list[Any]:
+    """Return the value of a bound of a field."""
+    return [getattr(bound, name) for name in ("ge", "le") if hasattr(bound, name)]
 
 
 def test_a_trial_that_failed_at_once_prints_no_table(run: Run) -> None:

@@ -18,6 +18,19 @@ def test_the_nearest_name_is_suggested() -> None:
     assert str(error) == "unknown method 'calibrate': did you mean 'calibrated'? allowed: calibrated, ei, ucb"
 
 
+@given(st.lists(st.text("abcK1-", min_size=1), min_size=1, max_size=60, unique_by=str.casefold), st.data())
+def test_case_makes_no_difference(names: list[str], data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(names))
+    assert f"did you mean {name!r}?" in str(unknown("claim", name.swapcase(), names))
+
+
+def test_it_says_what_is_counted() -> None:
+    names = [f"task-{i}" for i in range(30)]
+    assert str(unknown("task", "?", names, are="tasks have runs")).endswith("30 tasks have runs")
+    families = unknown("task", "family", names, "plumbline tasks", besides=["families"])
+    assert str(families).endswith("did you mean 'families'? 30 are known: `plumbline tasks` lists them")
+
+
 def test_nothing_is_suggested_where_nothing_is_near() -> None:
     assert str(unknown("method", "zzz", ["ucb", "ei"])) == "unknown method 'zzz': allowed: ei, ucb"
 

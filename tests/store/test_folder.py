@@ -56,7 +56,7 @@ def test_records_say_that_a_trial_failed(tmp_path: Path, content: str | None) ->
     assert folder.checkpoint_path.exists(), "another attempt goes on from there"
     folder.records_path.unlink()
     assert folder.failed == (content is not None)
-    with pytest.raises(PlumblineError, match=r"error\.json.*`plumbline failures --forget` clears it"):
+    with pytest.raises(PlumblineError, match=r"error\.json.*`plumbline failures --store .* --forget` clears it"):
         folder.reason()
 
 

@@ -155,3 +155,12 @@ def test_an_interrupt_is_told_the_last_round(spec: TrialSpec) -> None:
     last.end(None)
     with pytest.raises(ValueError, match="no note"), last.noted():
         raise ValueError("no note")
+
+
+@pytest.mark.parametrize(("reasons", "end"), [(True, "failed: no luck"), (False, "failed")])
+def test_a_reason_that_somebody_else_tells_is_not_in_the_log(reasons: bool, end: str, spec: TrialSpec) -> None:
+    stream = io.StringIO()
+    log = LineLog(stream, reasons=reasons)
+    log.start("k", spec, 0)
+    log.end("no luck")
+    assert lines_of(stream)[-1] == f"hole dice seed 7: {end}"

@@ -12,6 +12,7 @@ from plumbline.api.running import Options, one_thread, seed_numbers
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.libraries import installed_version
 from plumbline.core.places import ATLAS, STORE, on_file, own_folder, shipped
+from plumbline.core.words import names_of
 from plumbline.registry.catalogue import catalogue
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def bench(
     *,
     tasks: str | Iterable[str] = (),
     seeds: int | None = None,
-    against: Iterable[str] = (),
+    against: str | Iterable[str] = (),
     options: Options | None = None,
     table: Table = "differences",
     cores: int | None = None,
@@ -58,7 +59,8 @@ def bench(
             registered class.
         tasks: of the atlas, or tracks of it such as `noisy`; all that have results on file where empty.
         seeds: how many, 0, 1, ...; those on file where None.
-        against: methods on file to compare with; log EI, UCB and BoTorch's loop where empty.
+        against: methods on file to compare with, in a list or separated by commas; log EI, UCB and BoTorch's loop where
+            empty.
         options: of the method, nested, laid over those that it has: `{"arguments": {"level": 0.5}}`.
         table: `differences`, `standing` or `trials`.
         cores: processes that run trials; all of the machine where None.
@@ -87,7 +89,7 @@ def bench(
     home = own_folder()
     bench = Bench(
         target,
-        [tasks] if isinstance(tasks, str) else tasks,
+        tasks,
         seeds,
         against,
         options or {},
@@ -157,9 +159,9 @@ class Bench:
     def __init__(
         self,
         target: str,
-        tasks: Iterable[str],
+        tasks: str | Iterable[str],
         seeds: int | None,
-        against: Iterable[str],
+        against: str | Iterable[str],
         options: Options,
         data: Path,
         folder: str | Path | None = None,
@@ -172,14 +174,14 @@ class Bench:
         self.method = own_method(target, options, grid.entries)
         if self.method.name in set(self.cells["method"]):
             self.method = self.method._replace(name=f"{self.method.name}{RUN_HERE}")
-        wanted = tasks_named(list(tasks), every[every["task"].isin(self.cells["task"])])
+        wanted = tasks_named(names_of(tasks, "tasks"), every[every["task"].isin(self.cells["task"])])
         self.specs, reasons = self._specs(grid.specs(), wanted)
         if not self.specs:
             where = f" ({self.method.place})" if self.method.place else ""
             raise PlumblineError(f"{target}: no task that it can run on: {next(iter(reasons.values()))}{where}")
         self.titles = dict(zip(every["task"], every["title"], strict=True))
         self.here = self.cells[self.cells["task"].isin(self.specs)]
-        self.against = self._against(list(against))
+        self.against = self._against(names_of(against, "against"))
         entries = grid.entries.methods
         self.legends = {name: entries[name].legend for name in self.against if name in entries}
         paired = int(self.here.loc[self.here["method"].isin(self.against), "seeds"].max())
@@ -217,7 +219,7 @@ class Bench:
         there = sorted(set(self.here["method"]))
         for name in names:
             if name not in there:
-                raise unknown("method on file on these tasks", name, there, "plumbline atlas")
+                raise unknown("method", name, there, are="methods are on file on these tasks")
         found = list(dict.fromkeys(names)) or [name for name in USUAL if name in there]
         if not found:
             raise PlumblineError(

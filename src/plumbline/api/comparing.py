@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 from plumbline.api.sources import Place, Source, find_runs
 from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.words import names_of
 from plumbline.study.claims import Of
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    methods: Iterable[str],
+    methods: str | Iterable[str],
     task: str = "",
     *,
     metric: str = "",
@@ -33,7 +34,7 @@ def compare(
     edition of the atlas, or a store for this one alone.
 
     Args:
-        methods: two or more; the first is the baseline.
+        methods: two or more, in a list or separated by commas; the first is the baseline.
         task: that all have runs on; every one of the experiment where empty.
         metric: the only one, and then any (`pb.classes("metric")`) of a store or a folder; where empty those of an
             experiment's figure, table and claims; of a store hypervolume, regret or the best value; of the atlas what
@@ -77,7 +78,7 @@ def compare(
 
 
 def seeds(
-    methods: Iterable[str],
+    methods: str | Iterable[str],
     task: str,
     *,
     effect: str | float = "10%",
@@ -94,7 +95,7 @@ def seeds(
     for as there.
 
     Args:
-        methods: two or more; the first is the baseline.
+        methods: two or more, in a list or separated by commas; the first is the baseline.
         task: that all have runs on.
         effect: that is to be seen: a share of the baseline's mean, `"10%"`, or a difference in units of the metric.
         metric: the only one; as of `pb.compare` where empty.
@@ -129,9 +130,9 @@ def seeds(
     return frame
 
 
-def _runs(methods: Iterable[str], task: str, metric: str, of: Of, place: Place) -> tuple[list[str], Source]:
+def _runs(methods: str | Iterable[str], task: str, metric: str, of: Of, place: Place) -> tuple[list[str], Source]:
     """Return the names of the methods, and their runs."""
-    names = [methods] if isinstance(methods, str) else list(methods)
+    names = names_of(methods, "methods")
     if len(names) < 2:
         raise PlumblineError(f"methods: name two or more, the baseline first (got {', '.join(names) or 'none'})")
     if len(set(names)) < len(names):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.places import ATLAS, on_file, own_folder
+from plumbline.core.words import names_of
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import MethodRef
 
@@ -30,7 +31,7 @@ def atlas(
     part: Part = "rounds",
     *,
     task: str = "",
-    methods: Iterable[str] = (),
+    methods: str | Iterable[str] = (),
     folder: str | Path | None = None,
 ) -> "pd.DataFrame":
     """Return the atlas: results of every method on every task that it can run on, without running anything.
@@ -42,7 +43,7 @@ def atlas(
             other methods that each leaves behind, by track and by what an evaluation costs; `profiles`, shares of
             trials that are solved.
         task: the only one; all where empty.
-        methods: the only ones; all where empty.
+        methods: the only ones, in a list or separated by commas; all where empty.
         folder: of an edition; `results/atlas` of the workspace or the package where None.
 
     Returns:
@@ -72,7 +73,7 @@ def atlas(
     cells, tasks = read_cells(place), read_tasks(place)
     if task and task not in set(tasks["task"]):
         raise unknown("task of the atlas", task, tasks["task"])
-    wanted = list(methods)
+    wanted = names_of(methods, "methods")
     for method in wanted:
         if method not in set(cells["method"]):
             raise unknown("method of the atlas", method, cells["method"].unique())

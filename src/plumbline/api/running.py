@@ -35,6 +35,15 @@ ROUNDS, INITIAL, DESIGN = 10, 5, "uniform"
 """Of a trial on a registered problem, where nothing is said: a task says it itself."""
 
 
+CALLED = {
+    "budget.rounds": "rounds",
+    "budget.q": "q",
+    "budget.initial.size": "initial",
+    "budget.initial.design": "design",
+}
+"""Names of arguments, by the fields of a spec that they are for."""
+
+
 class TrialRequest(NamedTuple):
     """A method and a task for a trial: one of `method` and `method_class`, one of `task` and `problem`, and changes.
 
@@ -98,6 +107,7 @@ class TrialRequest(NamedTuple):
                 "task": self.task,
             },
             "trial",
+            CALLED,
         )
         spec.check("trial")
         return spec
@@ -177,8 +187,10 @@ def one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def watching(log: bool) -> "Iterator[Watch]":
+def watching(log: bool, reasons: bool = False) -> "Iterator[Watch]":
     """Yield a factory of the observers of a trial: a bar in a terminal, else a `log`; MLflow too where a server is.
+
+    Bars and log say that a trial failed, and the `reasons` too where these are wanted: where nobody else tells them.
 
     An interrupt has a note that says after which round it came.
     """
@@ -189,11 +201,11 @@ def watching(log: bool) -> "Iterator[Watch]":
         stack.enter_context(last.noted())
         makers: list[Any] = [lambda: last]
         if sys.stderr.isatty():
-            bars = ProgressBars()
+            bars = ProgressBars(reasons)
             stack.callback(bars.close)
             makers.append(bars.bar)
         elif log:
-            makers.append(LineLog)
+            makers.append(lambda: LineLog(reasons=reasons))
         uri = os.environ.get("MLFLOW_TRACKING_URI", "")
         if uri.startswith(("http://", "https://")):
             from plumbline.tracking.live import LiveRun
@@ -203,23 +215,30 @@ def watching(log: bool) -> "Iterator[Watch]":
 
 
 def run_specs(
-    specs: "list[TrialSpec]", store: Path, data: Path, device: str = "cpu", log: bool = True, lockstep: int = 1
+    specs: "list[TrialSpec]",
+    store: Path,
+    data: Path,
+    device: str = "cpu",
+    log: bool = True,
+    lockstep: int = 1,
+    reasons: bool = False,
 ) -> "list[TrialFolder]":
-    """Run trials of one method on one task, or find them done, and return their folders; see `run_trials`."""
+    """Run trials of one method on one task, or find them done, and return their folders.
+
+    See `run_trials`; for `log` and `reasons` see `watching`.
+    """
     from plumbline.core.device import device_called
     from plumbline.trials.runner import run_trials
 
-    with one_thread(), watching(log) as watch:
+    with one_thread(), watching(log, reasons) as watch:
         return run_trials(specs, store, data, watch, device_called(device), lockstep=lockstep)
 
 
 def reason_of_failure(folder: "TrialFolder") -> str:
     """Return why a trial failed and where its traceback is, in a line."""
-    told = "see error.json in the trial's folder"  # it is named below
-    reason = folder.reason().removesuffix(f" ({told})").replace(f"; {told}", "")
-    where = folder.error_path
+    reason, where = folder.reason(), folder.error_path
     pointer = f"see {where}; " if str(where) not in reason else ""
-    return f"{reason} ({pointer}`plumbline failures --forget` clears it)"
+    return f"{reason} ({pointer}{folder.cleared_by})"
 
 
 def run(

@@ -82,7 +82,7 @@ def _method(repository: Path, entries: MethodsAndTasks, name: str) -> Resolved:
     families = entries.method_families
     entry = entries.methods[name].legend.entry if name in entries.methods else name
     if entry not in families:
-        raise unknown_entry("method", name, entries.methods.keys() | families.keys())
+        raise unknown_entry("method", name, entries.methods, families)
     heading, tree = _member(repository, written, "method", entry, name, families[entry])
     registered = catalogue().find("method", str(_value(tree["name"])))
     tree["options"] = _with_defaults("method", registered.name, tree.get("options"))
@@ -95,7 +95,7 @@ def _task(repository: Path, entries: MethodsAndTasks, name: str) -> Resolved:
     families = entries.task_families
     entry = entries.tasks[name].entry if name in entries.tasks else name
     if entry not in families:
-        raise unknown_entry("task", name, entries.tasks.keys() | families.keys())
+        raise unknown_entry("task", name, entries.tasks, families)
     heading, tree = _member(repository, written, "task", entry, name, families[entry])
     reference = entries.tasks[families[entry][0]].problem
     registered = catalogue().find("problem", reference.name)

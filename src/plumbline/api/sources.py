@@ -189,8 +189,8 @@ def _one_of(records: Records, methods: Sequence[str], task: str) -> str:
             f"{names}: only means over seeds are on file of {task!r} ({', '.join(means)}), and no single runs: run them"
         )
     if here.empty:
-        raise unknown("task", task, map(str, index["task"].unique()), "plumbline tasks")
+        raise unknown("task", task, map(str, index["task"].unique()), are="tasks have runs here")
     for method in methods:
         if method not in set(here["method"]):
-            raise unknown("method", method, map(str, here["method"].unique()))
+            raise unknown("method", method, map(str, here["method"].unique()), are="methods have runs on it")
     raise PlumblineError(f"{names}: no experiment has runs of all of them on {task!r}; run them: `plumbline trial`")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import warnings
 from collections.abc import Iterable
 from functools import partial
@@ -21,8 +22,30 @@ USE, WORKFLOW = "Use", "Workflow (what Snakemake calls)"
 """Groups of commands in the help."""
 
 
+def kind_of_value(parameter: Any, context: Any = None) -> str:
+    """Return what a value of an option or an argument is, as the help says it, in the place of Python's name of it.
+
+    A choice says what there is to choose from. An argument that is a word needs no more than its own name.
+    """
+    described = parameter.type_descriptor
+    if described.is_choice:
+        return f"<{'|'.join(map(str, described.choices))}>"
+    kind = next((word for word in ("path", "int") if word in str(described.annotation).lower()), "name")
+    return "" if kind == "name" and parameter.param_type_name == "argument" else f"<{kind}>"
+
+
+NAMES, NAME_VALUE = "<name,name,...>", "<name=value>"
+"""Values that are more than their type says."""
+
+
 class Commands(TyperGroup):
     """The commands in their groups, as plain text: the help is read in pipes too, and rich takes longest to import."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for command in self.commands.values():
+            for parameter in command.params:
+                parameter.display_type = partial(kind_of_value, parameter)  # type: ignore[attr-defined]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write each group of commands under its heading."""
@@ -53,14 +76,26 @@ def named_path(text: str | Path) -> Path:
     return Path(text)
 
 
-path_option = partial(typer.Option, parser=named_path, metavar="<path>")
+def file_to_write(text: str | Path) -> Path:
+    """The path of a file that a user asks for: its folder is there, or the name has a typing error.
+
+    The stages of the workflow make the folders of their outputs, which nobody types.
+    """
+    path = named_path(text)
+    if not path.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {path.parent}: make it, or name another")
+    return path
+
+
+path_option = partial(typer.Option, parser=named_path)
+file_option = partial(typer.Option, parser=file_to_write)
 path_argument = partial(typer.Argument, parser=named_path)
 ConfigOption = Annotated[
     str,
     typer.Option(
         "--config",
         help="YAML files and JSON mappings laid over each other, separated by commas",
-        metavar="FILES|JSON",
+        metavar="<path|JSON,...>",
     ),
 ]
 CsvOption = Annotated[bool, typer.Option("--csv", help="print CSV")]
@@ -143,18 +178,6 @@ def _first_file(text: str) -> tuple[Path, str | None]:
     return Path(name), text[end + 1 :] if end < len(text) else None
 
 
-def names_of(text: str, option: str) -> list[str]:
-    """Return the names that commas separate in the value of an option; none of an empty value.
-
-    Raises:
-        PlumblineError: a name is empty.
-    """
-    names = [name.strip() for name in text.split(",")] if text else []
-    if not all(names):
-        raise PlumblineError(f"{option} {text[:60]!r}: commas separate names")
-    return names
-
-
 def existing_folder(path: Path, what: str) -> Path:
     """Return `path`; raise PlumblineError unless it is a folder."""
     if not path.is_dir():
@@ -201,6 +224,16 @@ def refuse_losses(
     check_outputs(
         [outputs] if isinstance(outputs, Path) else outputs, [*inputs, *named, *Path("config").rglob("*.yaml")], folders
     )
+
+
+def say_written(*paths: Path | None) -> None:
+    """Say which files were written, on standard error: standard output may be a table that goes on to another command.
+
+    Args:
+        paths: of the files; None of those that nobody asked for.
+    """
+    if named := [str(path) for path in paths if path is not None]:
+        print("plumbline: wrote", ", ".join(named), file=sys.stderr)
 
 
 def _print_version(wanted: bool) -> None:

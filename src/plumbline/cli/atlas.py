@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from plumbline.cli.app import DATA, USE, DataOption, app, path_option
+from plumbline.core.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +35,7 @@ def atlas(
     from plumbline.core.places import ATLAS, on_file
 
     if add is not None:
-        print(f"{add_to_atlas(add, data=data, folder=folder)} cells added or replaced")
+        print(f"{counted(add_to_atlas(add, data=data, folder=folder), 'cell')} added or replaced")
     found = atlas("findings", folder=folder) if findings or figure is not None else None
     if found is not None and figure is not None:
         write_figure(found, len(missing_forecasts(on_file(ATLAS) if folder is None else folder)), figure)
@@ -121,7 +122,7 @@ def print_tasks(tasks: "pd.DataFrame", cells: "pd.DataFrame") -> None:
         rows.append((str(one["track"]), str(one["task"]), str(one["title"]), *(str(int(number)) for number in numbers)))
     title = 'empty: methods that cannot run there; pb.atlas("cells") has the reasons'
     columns = ("rounds", "methods", "empty", "trials")
-    print_table(["track", "task", "title", *columns], rows, columns, title)
+    print_table(["track", "task", "title", *columns], rows, columns, title, below="title")
 
 
 def print_scores(trials: "pd.DataFrame", cells: "pd.DataFrame") -> None:

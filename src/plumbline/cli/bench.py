@@ -5,34 +5,47 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from plumbline.cli.app import DATA, USE, DataOption, StoreOption, app, names_of, path_option, refuse_losses
+from plumbline.cli.app import (
+    DATA,
+    NAME_VALUE,
+    NAMES,
+    USE,
+    DataOption,
+    StoreOption,
+    app,
+    file_option,
+    path_option,
+    refuse_losses,
+    say_written,
+)
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import STORE
 
 if TYPE_CHECKING:
     from plumbline.api.benching import Bench, Compared, TaskTrials
 
-TasksOption = Annotated[str, typer.Option(help="of the atlas, or tracks, such as noisy; else all", metavar="A,B,...")]
+TasksOption = Annotated[str, typer.Option(help="of the atlas, or tracks, such as noisy; else all", metavar=NAMES)]
 AgainstOption = Annotated[
-    str, typer.Option(help="methods on file; else atlas-logei, atlas-ucb, botorch-loop", metavar="A,B,...")
+    str, typer.Option(help="methods on file; else atlas-logei, atlas-ucb, botorch-loop", metavar=NAMES)
 ]
-CsvFile = Annotated[Path | None, path_option("--csv", help="write the differences as CSV")]
-LatexFile = Annotated[Path | None, path_option("--latex", help="write a table as LaTeX, with booktabs")]
-FigureFile = Annotated[Path | None, path_option("--figure", help="draw the differences: .pdf, .svg or .png")]
-PageFile = Annotated[Path | None, path_option("--page", help="write all of it as one HTML file")]
-ParagraphFile = Annotated[Path | None, path_option("--paragraph", help="write what was run as Markdown, with BibTeX")]
+CsvFile = Annotated[Path | None, file_option("--csv", help="write the differences as CSV")]
+LatexFile = Annotated[Path | None, file_option("--latex", help="write a table as LaTeX, with booktabs")]
+FigureFile = Annotated[Path | None, file_option("--figure", help="draw the differences: .pdf, .svg or .png")]
+PageFile = Annotated[Path | None, file_option("--page", help="write all of it as one HTML file")]
+ParagraphFile = Annotated[Path | None, file_option("--paragraph", help="write what was run as Markdown, with BibTeX")]
 
 
 @app.command(rich_help_panel=USE)
 def bench(
     target: Annotated[str, typer.Argument(help="my_package.module:MyClass, an entry of config/methods, or a class")],
     tasks: TasksOption = "",
-    seeds: Annotated[int | None, typer.Option(help="0, 1, ...; else as many as are on file")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="0, 1, ...; else as many as are on file")] = None,
     against: AgainstOption = "",
     option: Annotated[
-        list[str] | None, typer.Option("--option", "-p", help="an option of the method, as path=value")
+        list[str] | None,
+        typer.Option("--option", "-p", help="an option of the method: model.kernel=rbf", metavar=NAME_VALUE),
     ] = None,
-    cores: Annotated[int | None, typer.Option(help="processes that run trials; else all of the machine")] = None,
+    cores: Annotated[int | None, typer.Option(min=1, help="processes that run trials; else all of the machine")] = None,
     csv: CsvFile = None,
     latex: LatexFile = None,
     figure: FigureFile = None,
@@ -51,9 +64,7 @@ def bench(
         from plumbline.analysis.atlas.forest import format_of
 
         format_of(figure)
-    found = Bench(
-        target, names_of(tasks, "tasks"), seeds, names_of(against, "against"), settings_of(option), data, folder
-    )
+    found = Bench(target, tasks, seeds, against, settings_of(option), data, folder)
     for note in found.notes:
         print(note)
     done = []
@@ -64,6 +75,7 @@ def bench(
     if len(result.standing):
         write_result(found, result, csv, latex, figure, page, paragraph)  # first: a pipe may end what is printed
         print_result(found, result)
+        say_written(csv, latex, figure, page, paragraph)
     if result.failures:
         count = sum(len(one.failures) for one in done)
         raise PlumblineError(f"{count} of {len(done) * found.seeds} trials failed, the first one: {result.failures[0]}")
@@ -85,7 +97,7 @@ def print_result(bench: "Bench", result: "Compared") -> None:
     """Print the place among the methods on file, and the differences."""
     from plumbline.analysis.atlas.standing import MEASURED
     from plumbline.analysis.comparisons.numbers import interval, probability
-    from plumbline.analysis.publish.bench_page import terms
+    from plumbline.analysis.publish.bench_page import mean_over, terms
     from plumbline.cli.tables import print_table, print_words, written
 
     names = ["rank", *MEASURED.values()]
@@ -105,18 +117,18 @@ def print_result(bench: "Bench", result: "Compared") -> None:
         cells = [
             [
                 one.task,
-                str(one.pairs),
+                mean_over(one),
                 f"{written(one.difference, 3)} {interval(one.low, one.high)}".strip(),
                 probability(one.p),
                 probability(one.p_corrected),
             ]
             for one in here
         ]
-        numbers = ["pairs", "difference", "p", "Holm"]
+        numbers = ["mean over", "difference", "p", "Holm"]
         print()
         print_table(["task", *numbers], cells, numbers, f"score of {bench.method.name} minus {other}'s")
     print()
-    for line in terms(len(bench.against)):
+    for line in terms(result.standing, result.differences, len(bench.against)):
         print_words(line)
 
 

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from plumbline.analysis.comparisons.numbers import interval, probability
-from plumbline.cli.app import USE, app, names_of, path_option, refuse_losses
+from plumbline.analysis.comparisons.numbers import OPEN, interval, is_open, probability
+from plumbline.cli.app import NAMES, USE, app, file_option, path_option, refuse_losses, say_written
+from plumbline.core.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 METHODS_HELP = "two or more, separated by commas; the first is the baseline"
-MethodsOption = Annotated[str, typer.Option(help=METHODS_HELP, metavar="A,B,...")]
+MethodsOption = Annotated[str, typer.Option(help=METHODS_HELP, metavar=NAMES)]
 MetricOption = Annotated[str, typer.Option(help="the only one (`plumbline classes metric`); else those of the source")]
 OfOption = Annotated[Literal["last", "mean", "median"], typer.Option(help="of the rounds of each run")]
 ExperimentOption = Annotated[str, typer.Option(help="of any study in config/studies, whose runs are looked at")]
@@ -21,9 +22,9 @@ FolderOption = Annotated[Path | None, path_option(help="results of a preset, wit
 StoreOption = Annotated[
     Path | None, path_option(help="trials, of this folder alone; else results/store, or what is on file")
 ]
-CsvFile = Annotated[Path | None, path_option("--csv", help="write the table as CSV")]
-JsonFile = Annotated[Path | None, path_option("--json", help="write it as JSON, a mapping a row")]
-LatexFile = Annotated[Path | None, path_option("--latex", help="write it as LaTeX, with booktabs")]
+CsvFile = Annotated[Path | None, file_option("--csv", help="write the table as CSV")]
+JsonFile = Annotated[Path | None, file_option("--json", help="write it as JSON, a mapping a row")]
+LatexFile = Annotated[Path | None, file_option("--latex", help="write it as LaTeX, with booktabs")]
 
 
 @app.command(rich_help_panel=USE)
@@ -50,7 +51,7 @@ def compare(
 
     refuse_losses([path for path in (csv, json, latex) if path is not None])
     frame = table(
-        names_of(methods, "methods"),
+        methods,
         task,
         metric=metric,
         of=of,
@@ -63,16 +64,19 @@ def compare(
     write_frame(frame, csv, json)
     if latex is not None:
         write_text(latex, latex_table(frame, location))
+    say_written(csv, json, latex)
 
 
 @app.command(rich_help_panel=USE)
 def seeds(
     task: Annotated[str, typer.Option(help="that they have runs on")],
     methods: MethodsOption,
-    effect: Annotated[str, typer.Option(help="a share of the baseline's mean, or a difference: 10% or 0.5")] = "10%",
+    effect: Annotated[
+        str, typer.Option(help="a share of the baseline's mean, or a difference: 10% or 0.5", metavar="<size>")
+    ] = "10%",
     metric: MetricOption = "",
     of: OfOption = "last",
-    given: Annotated[int, typer.Option(help="a number of seeds whose power is told too")] = 5,
+    given: Annotated[int, typer.Option(min=2, help="a number of seeds whose power is told too")] = 5,
     experiment: ExperimentOption = "",
     folder: FolderOption = None,
     store: StoreOption = None,
@@ -84,7 +88,7 @@ def seeds(
 
     refuse_losses([path for path in (csv, json) if path is not None])
     frame = table(
-        names_of(methods, "methods"),
+        methods,
         task,
         effect=effect,
         metric=metric,
@@ -96,6 +100,7 @@ def seeds(
     )
     print_seeds(frame)
     write_frame(frame, csv, json)
+    say_written(csv, json)
 
 
 def write_frame(frame: "pd.DataFrame", csv: Path | None, json: Path | None) -> None:
@@ -106,6 +111,9 @@ def write_frame(frame: "pd.DataFrame", csv: Path | None, json: Path | None) -> N
         write_text(csv, frame.to_csv(index=False, float_format="%.6g"))
     if json is not None:
         write_text(json, frame.to_json(orient="records", indent=1) + "\n")
+
+
+ENDS = ["difference_low", "difference_high"]
 
 
 def print_comparison(frame: "pd.DataFrame") -> None:
@@ -125,7 +133,8 @@ def print_comparison(frame: "pd.DataFrame") -> None:
     baseline = next(name for name in frame["baseline"] if name)
     for line in (
         f"runs: {frame.attrs['source']}",
-        f"difference: {location} of the method minus {baseline}, paired by seed; intervals: 95%",
+        f"difference: {location} of the method minus {baseline}, paired by seed",
+        "intervals: 95%" + f"; {OPEN}" * any(is_open(*ends) for ends in frame[ENDS].to_numpy()),
         "p: two-sided, of one comparison",
         f"Holm: p corrected for the number of comparisons above ({frame['p'].notna().sum()})",
     ):
@@ -155,7 +164,7 @@ def unpaired(records: Sequence[dict[Any, Any]]) -> list[str]:
     """Return a line for each method whose seeds are not the baseline's."""
     first, *others = records
     return [
-        f"{row['method']}: {row['pairs']} seeds are {first['method']}'s too, and paired, of {row['seeds']} and "
+        f"{row['method']}: paired with {first['method']} in {counted(row['pairs'], 'seed')} of {row['seeds']} and "
         f"{first['seeds']}"
         for row in others
         if row["pairs"] < max(row["seeds"], first["seeds"])

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from plumbline.cli.app import USE, app, path_argument, path_option, refuse_losses
+from plumbline.cli.app import USE, app, file_option, path_argument, refuse_losses, say_written
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CsvFile = Annotated[Path | None, path_option("--csv", help="write the measures as CSV")]
-JsonFile = Annotated[Path | None, path_option("--json", help="write measures and sentences as JSON")]
+CsvFile = Annotated[Path | None, file_option("--csv", help="write the measures as CSV")]
+JsonFile = Annotated[Path | None, file_option("--json", help="write measures and sentences as JSON")]
 
 PARTS = {
     "calibration": "tests",
@@ -53,6 +53,7 @@ def diagnose(
     write_frame(frame, csv, None)
     if json is not None:
         write_json(json, frame)
+    say_written(csv, json)
 
 
 def print_diagnosis(frame: "pd.DataFrame") -> None:

@@ -62,7 +62,7 @@ def _print_by_paper(listing: "Listing", kind: str, part: str, csv: bool) -> None
     chosen = [paper for paper in papers if any(row["paper"] == paper for row in rows)]
     for i, paper in enumerate(chosen):
         cells = [[written(row[name]) for name in shown] for row in rows if row["paper"] == paper]
-        print_table(shown, cells, numbers, f"{chr(10) * bool(i)}{paper}")
+        print_table(shown, cells, numbers, f"{chr(10) * bool(i)}{paper}", below="title")
 
 
 @app.command(rich_help_panel=USE)

@@ -5,6 +5,7 @@ Imports are inside the commands: `plumbline --help` must not wait for torch, and
 
 import os
 import select
+import shlex
 import signal
 import sys
 import tempfile
@@ -73,9 +74,17 @@ def _outcome() -> tuple[int, str]:
         return MISTAKE, f"error: {_short(repr(error.object))} is not UTF-8: choose another name"
     except (Exception, SystemExit) as error:
         if hasattr(error, "format_message"):  # a mistake on the command line
-            words = " ".join(error.format_message().split()).replace("Value error, ", "")  # pydantic's
-            return MISTAKE, f"error: {words} (see --help)"
+            return MISTAKE, f"error: {_mistyped(error)} (see --help)"
         return FAILURE, f"error: {_unforeseen(error)}"
+
+
+def _mistyped(error: Any) -> str:
+    """Say what is wrong on the command line, in the words of typer, with the value where they have it not."""
+    words = " ".join(error.format_message().split())
+    found = getattr(error.__cause__, "errors", list)()  # pydantic's
+    if not found or found[0]["type"] == "value_error":  # its own words
+        return words.replace("Value error, ", "")
+    return f"{words} (got {_short(' '.join(shlex.quote(str(found[0]['input'])).split()))})"
 
 
 def _interrupted(stop: KeyboardInterrupt) -> tuple[int, str]:

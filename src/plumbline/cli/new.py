@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from plumbline.cli.app import USE, app, path_argument, path_option
+from plumbline.core.words import counted
 
 
 @app.command(rich_help_panel=USE)
@@ -18,7 +19,7 @@ def init(folder: Annotated[Path, path_argument(help="it is made where it is not 
 
     from plumbline.cli.skeletons import write_workspace
 
-    print(f"{folder}: {len(write_workspace(folder))} files; README.md tells what to do with them")
+    print(f"{folder}: {counted(len(write_workspace(folder)), 'file')}; README.md tells what to do with them")
     print("next:", f"  cd {shlex.quote(str(folder))} && snakemake --cores 2", sep="\n")
 
 

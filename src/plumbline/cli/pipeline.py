@@ -28,6 +28,7 @@ from plumbline.cli.app import (
 )
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import ATLAS, REFERENCE, STORE
+from plumbline.core.words import counted
 from plumbline.tracking.addresses import LOCAL
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def features(
     refuse_losses(output, raw, catalogue)
     table = build_features(entry, raw, jobs)
     write_features(table, output, entry)
-    print(f"{output}: {len(table)} rows")
+    print(f"{output}: {counted(len(table), 'row')}")
 
 
 @app.command(rich_help_panel=WORKFLOW)
@@ -98,7 +99,9 @@ def model(
 def trials(
     chunk: Annotated[
         list[str],
-        typer.Option(help="spec and seeds as JSON, as often as --output; `plumbline plan --chunks` prints them"),
+        typer.Option(
+            help="spec and seeds as JSON, as often as --output; `plumbline plan --chunks` prints them", metavar="<JSON>"
+        ),
     ],
     output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one a chunk")],
     store: StoreOption = STORE,
@@ -120,7 +123,7 @@ def trials(
     chunks = [parse(Chunk, parse_json(text, "--chunk"), "--chunk") for text in chunk]
     for one, path in zip(chunks, output, strict=True):
         specs = one.specs()
-        folders = run_specs(specs, store, data, device, lockstep=lockstep)
+        folders = run_specs(specs, store, data, device, lockstep=lockstep, reasons=True)
         tables = [folder.table(spec) for folder, spec in zip(folders, specs, strict=True)]
         records.write_table(path, records.concatenate(tables))
 
@@ -346,7 +349,10 @@ def track(
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
     uri: Annotated[
-        str, typer.Option(envvar="MLFLOW_TRACKING_URI", help="where to; this command must be its only writer")
+        str,
+        typer.Option(
+            envvar="MLFLOW_TRACKING_URI", help="where to; this command must be its only writer", metavar="<uri>"
+        ),
     ] = LOCAL,
     data: DataOption = DATA,
     benchmarks: Annotated[

@@ -1,6 +1,7 @@
 """Commands about results: costs of runs, runs in MLflow, failed trials, verdicts."""
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,7 +23,9 @@ from plumbline.cli.app import (
     read_plan,
     read_plan_and_home,
 )
+from plumbline.core.errors import PlumblineError
 from plumbline.core.places import REFERENCE, STORE, on_file
+from plumbline.core.words import counted
 from plumbline.tracking.addresses import LOCAL, PORT
 
 if TYPE_CHECKING:
@@ -66,6 +69,7 @@ def print_plan(run: "ResolvedRun", store: Path, data: Path) -> None:
         ),
         numbers,
         f"preset {run.config.preset}, {run.config.data} data",
+        below="title",
     )
     print_words(
         "CPU and GPU: time that is left, on one core, from seconds measured in earlier trials, and for models that are "
@@ -92,7 +96,7 @@ def crate(
 
 @app.command(rich_help_panel=USE)
 def ui(
-    uri: Annotated[str, typer.Option(help="sqlite:/// and the path of a database")] = LOCAL,
+    uri: Annotated[str, typer.Option(help="sqlite:/// and the path of a database", metavar="<uri>")] = LOCAL,
     port: Annotated[int, typer.Option(min=1, max=65_535, help="of this machine")] = PORT,
 ) -> None:
     """Show runs in MLflow, in a browser on this machine, until Ctrl-C."""
@@ -123,15 +127,36 @@ def failures(
         print(f"{name}: {reason}\n    {folder.error_path}")
     if forget:
         removed = forget_failures([folder for folder, _, _ in failed], trials)
-        print(f"{len(failed)} failures forgotten, {len(removed)} jobs to run again: start snakemake")
+        again = f"{counted(len(removed), 'job')} to run again: start snakemake"
+        asked = "the trials run again when they are asked for"
+        print(f"{counted(len(failed), 'failure')} forgotten; {again if removed else asked}")
     elif not failed:
         print("no trial has failed")
 
 
+VERDICT_TERMS = (
+    "2 hold, 6 open: of the parts of a claim, such as methods and tasks; a part that is open neither holds nor fails",
+    "in brackets: 95% intervals; in doubt: `plumbline verdicts --show doubts` says why",
+    "`plumbline show claim` and the name of a claim: all of it, with the experiments that it rests on",
+)
+"""What the words in the table of verdicts mean."""
+
+
+def refuse_claim(name: str, claims: Iterable[str]) -> None:
+    """Raise PlumblineError, with what shows it, if a name is that of a claim."""
+    for claim in claims:
+        if claim.casefold() == name.casefold():
+            raise PlumblineError(f"{claim} is a claim: `plumbline show claim {claim}` shows it")
+
+
 @app.command(rich_help_panel=USE)
 def verdicts(
-    claims: Annotated[
-        Path | None, path_argument(help=f"a table of claims; {REFERENCE / 'claims.csv'} where none is given")
+    table: Annotated[
+        Path | None,
+        path_argument(
+            help=f"a file as `plumbline claims` writes it; {REFERENCE / 'claims.csv'} where none is given; of one "
+            "claim, `plumbline show claim` has all"
+        ),
     ] = None,
     show: Annotated[
         Literal["table", "summary", "doubts"],
@@ -150,21 +175,27 @@ def verdicts(
         verdict_table,
     )
     from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
-    from plumbline.cli.tables import print_frame
+    from plumbline.cli.tables import print_frame, print_words
 
-    claims = claims or on_file(REFERENCE / "claims.csv")
-    table_of_claims, doubts = read_claims(claims), read_doubts(claims)
+    if table is not None and not table.exists():
+        refuse_claim(str(table), [name for one in read_plan(config).studies.values() for name in one.claims])
+    table = table or on_file(REFERENCE / "claims.csv")
+    claims, doubts = read_claims(table), read_doubts(table)
     if show == "doubts":
         print(doubt_table(doubts)) if markdown else print_frame(doubts, csv)
         return
     studies = read_plan(config).studies.values()
     if show == "summary":
         if markdown:
-            print(verdict_summary(studies, table_of_claims))
+            print(verdict_summary(studies, claims))
         else:
-            print_frame(verdict_counts(studies, table_of_claims), csv)
+            print_frame(verdict_counts(studies, claims), csv)
     elif markdown:
-        print(verdict_table(studies, table_of_claims, doubts))
+        print(verdict_table(studies, claims, doubts))
     else:
-        rows = verdict_rows(studies, table_of_claims, doubts)
+        rows = verdict_rows(studies, claims, doubts, named=csv)
         print_frame(rows if csv else rows[["claim", "verdict", "in_doubt", "statement", "estimate", "seeds"]], csv)
+        if not csv:
+            print()
+            for line in VERDICT_TERMS:
+                print_words(line)

@@ -20,11 +20,18 @@ USUAL = 80
 SHORTEST = 10
 """Least width of a column of words, unless its longest cell is shorter."""
 
+READABLE = 30
+"""Least width of a column of sentences that may stand below their rows."""
+
 GAP = "  "
 
 
 def print_table(
-    headers: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[str] = (), title: str = ""
+    headers: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    numbers: Iterable[str] = (),
+    title: str = "",
+    below: str = "",
 ) -> None:
     """Print rows under their headers.
 
@@ -33,20 +40,41 @@ def print_table(
         rows: a text a column each.
         numbers: headers of the columns of numbers, which are aligned to the right and never wrapped or cut.
         title: a line above.
+        below: header of a column of sentences, which stand below their rows where the terminal is too narrow.
     """
     if title:
         print(title)
-    for line in table_lines(headers, [list(row) for row in rows], set(numbers), terminal_width()):
+    for line in table_lines(headers, [list(row) for row in rows], set(numbers), terminal_width(), below):
         print(line)
 
 
 def table_lines(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Iterable[str], columns: int
+    headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: Iterable[str], columns: int, below: str = ""
 ) -> list[str]:
     """Return the lines of a table of at most so many columns, if its numbers leave the room.
 
     Sentences wrap first, and names only where that is not enough: a name in two lines is hard to copy.
+    The column `below` has lines of its own where fewer than `READABLE` letters of it would be in one.
     """
+    widths, fixed = _widths(headers, rows, set(numbers), columns)
+    place = headers.index(below) if below in headers else -1
+    if place < 0 or widths[place] >= min(READABLE, max(len(row[place]) for row in rows)):
+        return [line for row in (headers, *rows) for line in _row_lines(row, widths, fixed)]
+    table = [[cell for i, cell in enumerate(row) if i != place] for row in (headers, *rows)]
+    widths, fixed = _widths(table[0], table[1:], set(numbers), columns)
+    indent = 2 * GAP
+    sentences = textwrap.TextWrapper(columns, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
+    return [
+        line
+        for row, whole in zip(table, (headers, *rows), strict=True)
+        for line in (*_row_lines(row, widths, fixed), *sentences.wrap(whole[place]))
+    ]
+
+
+def _widths(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], numbers: set[str], columns: int
+) -> tuple[list[int], list[bool]]:
+    """Return the width of each column, and whether it is one of numbers."""
     fixed = [header in numbers for header in headers]
     sentences = [any(" " in row[i] for row in rows) for i in range(len(headers))]
     longest = [max((len(row[i]) for row in rows), default=0) for i in range(len(headers))]
@@ -63,7 +91,7 @@ def table_lines(
             break
         shrink = max(range(len(widths)), key=lambda i: (spare[i] > 0, sentences[i], widths[i]))
         widths[shrink] -= 1
-    return [line for row in (headers, *rows) for line in _row_lines(row, widths, fixed)]
+    return widths, fixed
 
 
 def _row_lines(row: Sequence[str], widths: Sequence[int], fixed: Sequence[bool]) -> Iterable[str]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plumbline.cli.app import DATA, USE, CsvOption, DataOption, DeviceOption, StoreOption, app
+from plumbline.cli.app import DATA, NAME_VALUE, USE, CsvOption, DataOption, DeviceOption, StoreOption, app
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import STORE
 
@@ -25,16 +25,20 @@ def trial(
     ] = "",
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", "-p", help="an option of the method, as path=value: model.kernel=rbf"),
+        typer.Option("--option", "-p", help="an option of the method: model.kernel=rbf", metavar=NAME_VALUE),
     ] = None,
     problem_option: Annotated[
         list[str] | None,
-        typer.Option("--problem-option", "-P", help="an option of the problem: noise_std=0.1"),
+        typer.Option("--problem-option", "-P", help="an option of the problem: noise_std=0.1", metavar=NAME_VALUE),
     ] = None,
-    seed: int = 0,
-    rounds: Annotated[int | None, typer.Option(help="after the initial design; 10, or the task's")] = None,
-    q: Annotated[int | None, typer.Option(help="evaluations a round; 1, or the task's")] = None,
-    initial: Annotated[int | None, typer.Option(help="points of the initial design; 5, or the task's")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="of all that is drawn at random")] = 0,
+    rounds: Annotated[
+        int | None, typer.Option(min=0, max=100_000, help="after the initial design; 10, or the task's")
+    ] = None,
+    q: Annotated[int | None, typer.Option(min=1, max=1_000, help="evaluations a round; 1, or the task's")] = None,
+    initial: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="points of the initial design; 5, or the task's")
+    ] = None,
     design: Annotated[
         str | None, typer.Option(help="the initial design (`plumbline classes design`); uniform, or the task's")
     ] = None,

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -15,26 +15,39 @@ LISTED = 24
 """Names that an error lists in full; of more it gives the nearest one and the command that lists them all."""
 
 
-def unknown(kind: str, name: str, allowed: Iterable[str], listing: str = "") -> PlumblineError:
+def unknown(
+    kind: str, name: str, allowed: Iterable[str], listing: str = "", are: str = "are known", besides: Iterable[str] = ()
+) -> PlumblineError:
     """Return the error for a `name` that is not among `allowed`; it suggests the nearest allowed name.
+
+    Case makes no difference to what is near.
 
     Args:
         kind: what the name should be, in words.
         name: as it was written.
         allowed: the names that there are.
-        listing: the command that lists them, for when there are too many for one line.
+        listing: the command that lists all of them and no others, for when there are too many for one line.
+        are: what is true of them, in words that follow their number.
+        besides: further names that are allowed, which the listing has under others.
     """
     names = sorted(allowed)
     if not names:
         return PlumblineError(f"unknown {kind} {name!r}: there is none")
     many = len(names) > LISTED
-    near = get_close_matches(name, names, n=1) or sorted((one for one in names if name and name in one), key=len)
+    near = _near(name, sorted({*names, *besides}))
     hint = f"did you mean {near[0]!r}? " if near else ""
     if not many:
         return PlumblineError(f"unknown {kind} {name!r}: {hint}allowed: {', '.join(names)}")
     told = f": `{listing}` lists them" if listing else ""
     some = "" if near else f"{', '.join(names[:3])} ... "
-    return PlumblineError(f"unknown {kind} {name!r}: {hint}{some}{len(names)} are known{told}")
+    return PlumblineError(f"unknown {kind} {name!r}: {hint}{some}{len(names)} {are}{told}")
+
+
+def _near(name: str, names: Sequence[str]) -> list[str]:
+    """Return the nearest name first: the most similar one, or else the shortest that `name` is a part of."""
+    typed, lower = name.casefold(), {one.casefold(): one for one in names}
+    found = get_close_matches(typed, lower, n=1) or sorted((one for one in lower if typed and typed in one), key=len)
+    return [lower[one] for one in found]
 
 
 def shown(value: object, longest: int = 60) -> str:

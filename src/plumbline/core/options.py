@@ -2,9 +2,10 @@
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import yaml
@@ -273,14 +274,20 @@ def attribute_descriptions(docstring: str | None) -> dict[str, str]:
     return descriptions
 
 
-def one_line(error: ValidationError) -> str:
-    """Tell the first problem of `error` on one line, as `field.path: message (got value)`."""
+def one_line(error: ValidationError, called: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Tell the first problem of `error` on one line, as `field.path: message (got value)`.
+
+    Args:
+        error: of pydantic.
+        called: names of fields for who wrote them elsewhere, by their paths.
+    """
     first = error.errors()[0]
     message = first["msg"].removeprefix("Value error, ")
     # Of alternatives pydantic names those that failed, a function by its representation: no field's name has brackets.
     where = ".".join(str(part) for part in first["loc"] if "[" not in str(part))
     got = "" if first["type"] in ("value_error", "missing") else f" (got {shown(first['input'], LONGEST_SHOWN)})"
     more = f"; and {error.error_count() - 1} more" if error.error_count() > 1 else ""
+    where = called.get(where, where)
     return " ".join((f"{where}: {message}{got}{more}" if where else f"{message}{more}").split())
 
 
@@ -288,8 +295,10 @@ LONGEST_SHOWN = 200
 """Characters of a wrong value that an error shows."""
 
 
-def parse(model: type[OptionsT], data: Any, source: str | Path) -> OptionsT:
-    """Return `data` validated as a `model`.
+def parse(
+    model: type[OptionsT], data: Any, source: str | Path, called: Mapping[str, str] = MappingProxyType({})
+) -> OptionsT:
+    """Return `data` validated as a `model`; fields go by what they are `called`, where that is not their paths.
 
     Raises:
         PlumblineError: `data` is invalid; the message has `source`, the field and its allowed values.
@@ -297,7 +306,7 @@ def parse(model: type[OptionsT], data: Any, source: str | Path) -> OptionsT:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise PlumblineError(f"{source}: {one_line(error)}") from error
+        raise PlumblineError(f"{source}: {one_line(error, called)}") from error
 
 
 def parse_yaml(text: str, source: str | Path) -> Any:

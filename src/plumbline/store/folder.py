@@ -16,6 +16,7 @@ results/store/designs/ contains initial designs that took long to evaluate (`plu
 """
 
 import json
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,18 +27,20 @@ import pyarrow as arrow
 from plumbline.core import files
 from plumbline.core.errors import PlumblineError
 from plumbline.core.locks import locked
+from plumbline.core.places import STORE
 from plumbline.store import records
 from plumbline.store.spec import TrialSpec
 
 AGAIN = "move the trial's folder away and run it again"
-FORGET = "`plumbline failures --forget` clears it"
+SEE_ERROR = "see error.json in the trial's folder"
+"""Where the traceback is, in the reason of a failure; who reads it from the folder is told the path instead."""
 
 
 class TrialFolder:
     """One trial's place in the store."""
 
     def __init__(self, root: Path, key: str) -> None:
-        self.key = key
+        self.key, self.root = key, root
         self.path = root / key
         self.records_path = self.path / "records.parquet"
         self.timings_path = self.path / "timings.parquet"
@@ -70,13 +73,21 @@ class TrialFolder:
         return self._recorded_error() is not None if self.done else self.error_path.is_file()
 
     def reason(self) -> str:
-        """Why a failed trial failed: in the words of its records, before there are any in those of error.json.
+        """Why a failed trial failed, in the words of its records; before there are any, in those of error.json.
 
         Raises:
             PlumblineError: neither can be read.
         """
         recorded = self._recorded_error() if self.done else None
-        return recorded or str(files.read_json(self.error_path, ["error"], FORGET)["error"])
+        reason = recorded or str(files.read_json(self.error_path, ["error"], self.cleared_by)["error"])
+        return reason.removesuffix(f" ({SEE_ERROR})").replace(f"; {SEE_ERROR}", "")
+
+    @property
+    def cleared_by(self) -> str:
+        """The command by which the trial, if it failed, may run again: it names a store that is not the usual one."""
+        usual = self.root.resolve() == STORE.resolve()
+        store = "" if usual else f"--store {shlex.quote(str(self.root))} "
+        return f"`plumbline failures {store}--forget` clears it"
 
     def _recorded_error(self) -> str | None:
         """The error in the records, None if there is none."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, TextIO
 
+from plumbline.core.words import counted
 from plumbline.store.records import Row
 from plumbline.store.spec import TrialSpec
 
@@ -27,6 +28,11 @@ class Observer(Protocol):
 def title(spec: TrialSpec) -> str:
     """Return the title of a trial in logs: task, method and seed."""
     return f"{spec.task} {spec.method.label} seed {spec.seed}"
+
+
+def failed(error: str, reasons: bool) -> str:
+    """Return the words of a failure, with its reason where that is wanted."""
+    return f"failed: {error}" if reasons else "failed"
 
 
 class Best:
@@ -83,12 +89,17 @@ class LineLog:
         stream: the output.
         clock: seconds.
         first: number of initial rounds that always have a line.
+        reasons: whether the line of a failure says why.
     """
 
     def __init__(
-        self, stream: TextIO = sys.stderr, clock: Callable[[], float] = time.monotonic, first: int = 10
+        self,
+        stream: TextIO = sys.stderr,
+        clock: Callable[[], float] = time.monotonic,
+        first: int = 10,
+        reasons: bool = True,
     ) -> None:
-        self.stream, self.clock, self.first = stream, clock, first
+        self.stream, self.clock, self.first, self.reasons = stream, clock, first, reasons
 
     def _write(self, text: str) -> None:
         print(time.strftime("%H:%M:%S"), " ".join(text.splitlines()), file=self.stream, flush=True)
@@ -99,7 +110,7 @@ class LineLog:
         self.since = f" since round {done}" if done else ""
         self.count, self.next = 0, -math.inf
         resumed = f", going on after round {done}" if done else ""
-        self._write(f"{self.title}: trial {key}, {self.rounds} rounds{resumed}")
+        self._write(f"{self.title}: trial {key}, {counted(self.rounds, 'round')}{resumed}")
 
     def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
         """Write the observations of the round."""
@@ -119,13 +130,17 @@ class LineLog:
 
     def end(self, error: str | None) -> None:
         """Write the outcome of the trial."""
-        self._write(f"{self.title}: {'failed: ' + error if error else 'done'}")
+        self._write(f"{self.title}: {failed(error, self.reasons) if error else 'done'}")
 
 
 class ProgressBars:
-    """A terminal with a bar a trial; `bar` makes the observer of one."""
+    """A terminal with a bar a trial; `bar` makes the observer of one.
 
-    def __init__(self) -> None:
+    Args:
+        reasons: whether the line of a failure says why.
+    """
+
+    def __init__(self, reasons: bool = True) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -138,6 +153,7 @@ class ProgressBars:
             console=Console(stderr=True),  # standard output may be a file of evaluations
         )
         self.progress.start()
+        self.reasons = reasons
 
     def bar(self) -> "ProgressBar":
         """Return the observer of one trial."""
@@ -152,12 +168,12 @@ class ProgressBar:
     """A bar of one trial."""
 
     def __init__(self, bars: ProgressBars) -> None:
-        self.progress = bars.progress
+        self.progress, self.reasons = bars.progress, bars.reasons
 
     def start(self, key: str, spec: TrialSpec, done: int) -> None:
         """Add a bar."""
-        self.best = Best()
-        self.task = self.progress.add_task(title(spec), total=spec.budget.rounds, completed=done, best="")
+        self.title, self.best = title(spec), Best()
+        self.task = self.progress.add_task(self.title, total=spec.budget.rounds, completed=done, best="")
 
     def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
         """Move the bar."""
@@ -165,9 +181,10 @@ class ProgressBar:
         self.progress.update(self.task, advance=bool(rows[-1]["iteration"]), best=str(self.best))
 
     def end(self, error: str | None) -> None:
-        """Stop the bar and print the error."""
+        """Stop the bar, and say that the trial failed."""
         if error:
             from rich.text import Text
 
-            self.progress.console.print(Text.assemble(("failed:", "red"), f" {error}"), soft_wrap=True)
+            words = Text.assemble(f"{self.title}: ", (failed(error, self.reasons), "red"))
+            self.progress.console.print(words, soft_wrap=True)
         self.progress.refresh()

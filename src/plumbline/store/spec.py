@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, PositiveInt, ValidationInfo, field_v
 
 from plumbline.core.alpha import Alpha
 from plumbline.core.options import Options, distinct
+from plumbline.core.words import counted
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import InitialDesign, MethodRef, ProblemRef, canonical_json, safe_label, short_digest
 
@@ -65,7 +66,7 @@ class Diagnostics(Options):
         """Raise ValueError for snapshots of rounds after the last one of a trial of `rounds`."""
         last = max(self.snapshots.rounds) if self.snapshots else 0
         if last > rounds:
-            raise ValueError(f"diagnostics.snapshots.rounds: round {last} of a trial of {rounds} rounds")
+            raise ValueError(f"diagnostics.snapshots.rounds: round {last} of a trial of {counted(rounds, 'round')}")
 
 
 class Budget(Options):

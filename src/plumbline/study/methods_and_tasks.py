@@ -165,15 +165,22 @@ class MethodsAndTasks:
         found: list[str] = []
         for name in names:
             if name not in members and name not in families:
-                raise unknown_entry(kind, name, members.keys() | families.keys())
+                raise unknown_entry(kind, name, members, families)
             found += [name] if name in members else families[name]
         return tuple(found)
 
 
-def unknown_entry(kind: str, name: str, known: Iterable[str]) -> PlumblineError:
-    """Return the error for a method or a task that has no entry, with what it is where a registered class is meant."""
+def unknown_entry(kind: str, name: str, known: Iterable[str], families: Iterable[str] = ()) -> PlumblineError:
+    """Return the error for a method or a task that has no entry, with what it is where a registered class is meant.
+
+    Args:
+        kind: method or task.
+        name: as it was written.
+        known: the names that `plumbline methods` or `plumbline tasks` list.
+        families: entries that stand for several of them, where these may be meant too.
+    """
     if not catalogue().has("method" if kind == "method" else "problem", name):
-        return unknown(kind, name, known, f"plumbline {kind}s")
+        return unknown(kind, name, known, f"plumbline {kind}s", besides=families)
     return PlumblineError(
         f"{name!r} is a registered class, no entry of config/{kind}s: "
         f"enter it there, or name it on the command line: --{'class' if kind == 'method' else 'problem'} {name}"

@@ -28,6 +28,9 @@ from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_
 from plumbline.study.resolved import ResolvedExperiment, ResolvedRun, chunks, job_resources, jobs_by_task, pairs, trials
 from plumbline.study.settings import Config
 
+IN_STUDIES = "are in the studies of the configuration"
+"""What is true of the experiments of a plan; `plumbline experiments` lists those of other studies too."""
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -150,7 +153,7 @@ class Plan:
         for study in self.studies.values():
             if name in study.experiments:
                 return study
-        raise unknown("experiment", name, self.names(), "plumbline experiments")
+        raise unknown("experiment", name, self.names(), are=IN_STUDIES)
 
     def experiment(self, name: str) -> Experiment:
         """Return experiment `name` at the preset's scale; raise PlumblineError where the preset leaves it out."""
@@ -251,15 +254,16 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
     for name in checked.experiments:
         if name not in plan.names():
             raise PlumblineError(
-                f"{where['experiments']}: experiments: "
-                f"{unknown('experiment', name, plan.names(), 'plumbline experiments')}"
+                f"{where['experiments']}: experiments: {unknown('experiment', name, plan.names(), are=IN_STUDIES)}"
             )
         plan.experiment(name)
         if name in checked.without:
             raise PlumblineError(f"{where['without']}: {name} is among `experiments`, and among those to do `without`")
     for name in checked.without:
         if name not in plan.names():
-            raise PlumblineError(f"{where['without']}: without: {unknown('experiment', name, plan.names())}")
+            raise PlumblineError(
+                f"{where['without']}: without: {unknown('experiment', name, plan.names(), are=IN_STUDIES)}"
+            )
     if not plan.built():
         raise PlumblineError(
             f"{where['preset']}: nothing to build: no experiment of {', '.join(checked.studies)} is of preset "

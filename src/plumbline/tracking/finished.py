@@ -52,7 +52,7 @@ def finished_trials(run: ResolvedRun, folder: Path, jobs: Mapping[str, str]) -> 
                 trials.setdefault(name, []).append(one)
     waiting = sum(ended is None for ended in read.values())
     if read and waiting == len(read):
-        raise PlumblineError(f"no records of any of the {len(read)} jobs in {folder}: run the trials first")
+        raise PlumblineError(f"no records of any job in {folder}: run the trials first")
     return trials, waiting
 
 

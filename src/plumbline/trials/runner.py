@@ -24,7 +24,7 @@ from plumbline.methods.base import Method, Proposal, lockstep_size
 from plumbline.problems.base import EvaluationContext, SharedCache
 from plumbline.problems.evaluation import ProblemMetadata
 from plumbline.registry.packages import place_in_packages
-from plumbline.store.folder import TrialFolder
+from plumbline.store.folder import SEE_ERROR, TrialFolder
 from plumbline.store.keys import design_key, trial_key
 from plumbline.store.observers import Observer
 from plumbline.store.spec import TrialSpec
@@ -380,7 +380,7 @@ def describe(error: BaseException) -> str:
     if isinstance(error, PlumblineError):
         return " ".join(str(error).split())
     where = place_in_packages(error) or place_of(error)
-    remedy = REMEDIES.get(type(error).__name__, "see error.json in the trial's folder")
+    remedy = REMEDIES.get(type(error).__name__, SEE_ERROR)
     if isinstance(error, SystemExit):
         return f"{culprit_of(error)} called sys.exit({error.code!r}) ({where})"
     text = " ".join(str(error).split())[:300]

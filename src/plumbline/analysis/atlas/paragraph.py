@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from plumbline.core.options import read_yaml
+from plumbline.core.words import counted
 
 
 class Protocol(NamedTuple):
@@ -55,7 +56,7 @@ def methods_text(protocol: Protocol, cite: str = "") -> str:
     pairs = f"{low}" if low == high else f"{low} to {high}"
     versions = ", ".join(f"{name} {version}" for name, version in one.versions.items())
     return (
-        f"We ran {one.mine} with {one.seeds} seeds on {count} task{'s' * (count != 1)} of the plumbline atlas "
+        f"We ran {one.mine} with {counted(one.seeds, 'seed')} on {counted(count, 'task')} of the plumbline atlas "
         f"(edition {one.edition}){cite}: {'; '.join(one.titles)}. Budgets are the atlas' own, {budgets} "
         "evaluations (initial design + rounds), and so are initial designs and noise, which all methods share seed by "
         f"seed. Results of {', '.join(one.against)} are those on file. The score of a run is the regret of the best "

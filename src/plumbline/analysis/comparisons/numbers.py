@@ -12,7 +12,16 @@ def interval(low: float, high: float) -> str:
     """Return an interval in brackets, nothing where there is none, and a dash in brackets where an end is open."""
     if isnan(low):
         return ""
-    return "[–]" if isinf(low) or isinf(high) else f"[{low:.3g}, {high:.3g}]"
+    return "[–]" if is_open(low, high) else f"[{low:.3g}, {high:.3g}]"
+
+
+OPEN = "[–]: too few seeds for an interval"
+"""What an interval with an open end means."""
+
+
+def is_open(low: float, high: float) -> bool:
+    """Whether an end of an interval is open."""
+    return isinf(low) or isinf(high)
 
 
 def probability(p: float) -> str:

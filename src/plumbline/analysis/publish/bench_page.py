@@ -8,19 +8,35 @@ import pandas as pd
 
 from plumbline.analysis.atlas.paragraph import Protocol, bibtex, methods_text
 from plumbline.analysis.atlas.standing import MEASURED, Difference
-from plumbline.analysis.comparisons.numbers import interval, probability, short
+from plumbline.analysis.comparisons.effects import ALL
+from plumbline.analysis.comparisons.numbers import OPEN, interval, is_open, probability, short
 from plumbline.analysis.publish.pages import html_environment, template_text
+from plumbline.core.words import counted
 
 
-def terms(compared: int) -> list[str]:
-    """Return a line on each term of the tables, where one's own method is compared with so many others."""
+def terms(standing: pd.DataFrame, differences: Sequence[Difference], compared: int) -> list[str]:
+    """Return a line on each term of the tables.
+
+    Args:
+        standing: as `standing.standing` returns it.
+        differences: as `standing.paired_differences` returns them.
+        compared: the number of methods that one's own is compared with.
+    """
+    told = "in brackets its 95% interval, by a bootstrap over tasks"
+    ranked = told if standing["rank_low"].notna().any() else "an interval takes two tasks or more"
     return [
         "score: share of the initial regret that is left, mean over rounds; final: after the last round",
-        "rank: by the mean score over tasks; in brackets its 95% interval, by a bootstrap over tasks",
-        "difference: below 0 yours is better; paired by seed, and over all tasks by task; intervals: 95%",
-        f"p: two-sided; Holm: corrected for {compared} methods",
+        f"rank: by the mean score over tasks; {ranked}",
+        "difference: below 0 yours is better; mean over pairs of a seed, and over all tasks of the tasks' means",
+        "intervals: 95%" + f"; {OPEN}" * any(is_open(one.low, one.high) for one in differences),
+        f"p: two-sided; Holm: corrected for {counted(compared, 'method')}",
         "seconds: fit and search of a round, those on file on another machine",
     ]
+
+
+def mean_over(one: Difference) -> str:
+    """Return what a difference is a mean over: seeds, or all tasks."""
+    return counted(one.pairs, "task" if one.task == ALL else "seed")
 
 
 def bench_page(
@@ -44,7 +60,12 @@ def bench_page(
         citation: the file `CITATION.cff`.
     """
     environment = html_environment()
-    environment.filters |= {"short": short, "interval": lambda ends: interval(*ends), "p": probability}
+    environment.filters |= {
+        "short": short,
+        "interval": lambda ends: interval(*ends),
+        "p": probability,
+        "mean_over": mean_over,
+    }
     return environment.from_string(template_text("bench.html.j2")).render(
         mine=mine,
         protocol=protocol,
@@ -54,7 +75,7 @@ def bench_page(
         differences=differences,
         forest=base64.b64encode(forest).decode("ascii"),
         notes=notes,
-        terms=terms(len(protocol.against)),
+        terms=terms(standing, differences, len(protocol.against)),
         text=methods_text(protocol),
         bibtex=bibtex(citation, protocol.edition),
     )

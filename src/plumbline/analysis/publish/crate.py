@@ -15,6 +15,7 @@ from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic
 from plumbline.core.libraries import installed_version
 from plumbline.core.places import shipped
+from plumbline.core.words import counted
 from plumbline.store.folder import TrialFolder
 from plumbline.store.records import read_table
 from plumbline.study.resolved import ResolvedRun
@@ -143,7 +144,9 @@ def run_crate(run: ResolvedRun, results: Results, home: Path, agent: str = "") -
     ended = datetime.fromtimestamp(max(one.path.stat().st_mtime for one in made), UTC).replace(microsecond=0)
     crate = ROCrate(version=JSON_LD)
     crate.name = f"plumbline, preset {run.config.preset} on {run.config.data} data"
-    crate.description = f"Results of {len(run.experiments)} experiments on Bayesian optimisation, with their workflow."
+    crate.description = (
+        f"Results of {counted(len(run.experiments), 'experiment')} on Bayesian optimisation, with their workflow."
+    )
     crate.license = _entity(crate, LICENCE, "CreativeWork", name="MIT licence", url=LICENCE)
     crate.root_dataset["author"] = _entity(crate, "#developers", "Organization", name="the plumbline developers")
     crate.datePublished = ended

@@ -18,6 +18,7 @@ from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS, judge_reference,
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic, read_csv, read_json, write_text
+from plumbline.core.words import counted
 from plumbline.metrics.registry import by_round, columns_of
 from plumbline.statistics.over_seeds import mean_and_standard_error
 from plumbline.store.folder import TrialFolder
@@ -244,7 +245,7 @@ def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) 
     columns = (*columns_of(drawn), "round_seconds")
     found = evidence_of(resolved, columns, folder / "records" / f"{name}.parquet" if resolved.trials else None)
     if len(found.failures):
-        raise PlumblineError(f"{name}: {len(found.failures)} trials failed; reference results must be whole")
+        raise PlumblineError(f"{name}: {counted(len(found.failures), 'trial')} failed; reference results must be whole")
     home.mkdir(parents=True)
     if resolved.experiment.figure is not None:
         keep_figure(existing_file(folder / "figures" / f"{name}.png", name), home)

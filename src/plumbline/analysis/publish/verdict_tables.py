@@ -8,6 +8,7 @@ import pandas as pd
 from plumbline.analysis.publish.markdown import cell
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import by_number
+from plumbline.core.words import counted
 from plumbline.statistics.inference import TAIL
 from plumbline.study.claims import Claim
 from plumbline.study.experiments import Study
@@ -29,16 +30,18 @@ def claims_of(studies: Iterable[Study]) -> list[tuple[str, Claim]]:
     return sorted(claims, key=lambda one: by_number(one[0]))
 
 
-def effect(tests: pd.DataFrame) -> str:
+def effect(tests: pd.DataFrame, named: bool = True) -> str:
     """Return the estimate of a claim's primary test in words, with stand-in data and experiments that were not run.
 
     Args:
         tests: the rows of its parts.
+        named: whether experiments that were not run are named, or only counted.
     """
     first = tests.iloc[0]
     besides = [excluded_sizes(tests)]
     besides += [f"on {first['data']}"] * (STANDS_IN in first["data"])
-    besides += [f"{', '.join(first['missing'].split())} not run"] * bool(first["missing"])
+    missing = first["missing"].split()
+    besides += [f"{', '.join(missing) if named else counted(len(missing), 'experiment')} not run"] * bool(missing)
     return "; ".join(filter(None, [parts_in_words(tests), *besides]))
 
 
@@ -75,10 +78,13 @@ def seeds_of(tests: pd.DataFrame) -> str:
     return str(least) if least == most else f"{least} to {most}"
 
 
-def verdict_rows(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> pd.DataFrame:
+def verdict_rows(
+    studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame, named: bool = True
+) -> pd.DataFrame:
     """The verdicts, a row a claim, with those that are not judged yet or not run.
 
     Seeds are those of the parts of the primary test, from the fewest to the most; `paper_seeds` are the paper's.
+    Estimates have the names of experiments that were not run, or else their number; see `effect`.
     """
     primary = claims[claims["role"] == "primary"]
     tests_of = {str(name): tests for name, tests in primary.groupby("claim", sort=False)}
@@ -93,7 +99,7 @@ def verdict_rows(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.Data
             tests = tests_of[name]
             verdict, names = tests["verdict"].iloc[0], tests["test"].unique()
             test = names[0] if len(names) == 1 else f"{len(names)} quantities"
-            cells = [verdict, name in doubted, test, effect(tests), seeds_of(tests)]
+            cells = [verdict, name in doubted, test, effect(tests, named), seeds_of(tests)]
             experiments = tests["experiments"].iloc[0].split()
         rows.append([name, paper_of[name], claim.statement, *cells, claim.seeds, ", ".join(experiments)])
     columns = ["claim", "paper", "statement", "verdict", "in_doubt", "measured", "estimate", "seeds", "paper_seeds"]
