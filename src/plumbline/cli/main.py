@@ -81,7 +81,7 @@ def _outcome() -> tuple[int, str]:
 def _mistyped(error: Any) -> str:
     """Say what is wrong on the command line, in the words of typer, with the value where they have it not."""
     words = " ".join(error.format_message().split())
-    found = getattr(error.__cause__, "errors", list)()  # pydantic's
+    found: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()  # pydantic's
     if not found or found[0]["type"] == "value_error":  # its own words
         return words.replace("Value error, ", "")
     return f"{words} (got {_short(' '.join(shlex.quote(str(found[0]['input'])).split()))})"

@@ -60,12 +60,7 @@ def bench_page(
         citation: the file `CITATION.cff`.
     """
     environment = html_environment()
-    environment.filters |= {
-        "short": short,
-        "interval": lambda ends: interval(*ends),
-        "p": probability,
-        "mean_over": mean_over,
-    }
+    environment.filters.update(short=short, interval=lambda ends: interval(*ends), p=probability, mean_over=mean_over)
     return environment.from_string(template_text("bench.html.j2")).render(
         mine=mine,
         protocol=protocol,
