@@ -614,7 +614,7 @@ def test_a_failed_trial_stops_what_rests_on_it(source: Checkout, copy_of: Callab
     (checkout.path / "BROKEN").unlink()
     text = checkout.plumbline("failures", "--forget")
     assert "branin flaky seed 1: RuntimeError: broken on purpose" in text
-    assert "2 failures forgotten, 1 jobs to run again" in text
+    assert "2 failures forgotten; 1 job to run again" in text
     todo = checkout.todo()
     assert todo["trials"] == todo["experiment"] == 1
     checkout.build()

@@ -112,7 +112,7 @@ def _no_data() -> None:
         ("ask_tell_cases:Odd", {}, r"needs an argument 'answer', .* \(.*ask_tell_cases\.py, line \d+\)"),
         ("random", {"options": {"speed": 1}}, "method 'random': unknown field 'speed'"),
         ("random", {"tasks": "noisy"}, "unknown task or track of the atlas 'noisy'"),
-        ("random", {"against": ["sobl"]}, "unknown method on file on these tasks 'sobl': did you mean 'sobol'"),
+        ("random", {"against": ["sobl"]}, "unknown method 'sobl': did you mean 'sobol'"),
         ("random", {"against": []}, "none of atlas-logei, atlas-ucb, botorch-loop is on file on these tasks"),
         ("random", {"seeds": 0}, "no seeds"),
         ("random", {"cores": 0}, r"cores: one or more \(got 0\)"),

@@ -99,7 +99,7 @@ def test_a_class_on_a_problem_has_nothing_of_any_entry(entries: MethodsAndTasks)
         ({"method": "ei", "method_class": "ei", "task": "ackley-2"}, "either a method .* or a class"),
         ({"method": "ei"}, "either a task .* or a problem"),
         ({"method": "ei", "task": "ackley-2", "options": {"jiter": 1}}, "unknown field 'jiter'"),
-        ({"method": "ei", "task": "ackley-2", "rounds": -1}, "budget.rounds"),
+        ({"method": "ei", "task": "ackley-2", "rounds": -1}, "trial: rounds: Input should be greater"),
         ({"method": "ei", "task": "ackley-2", "options": "jitter"}, "options are a mapping of names"),
         ({"method": "ei", "task": "ackley-2", "problem_options": [("a", 1)]}, "options are a mapping of names"),
     ],

@@ -32,7 +32,7 @@ def file(tmp_path: Path) -> Path:
 def test_what_is_printed(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     code, output, errors = run("diagnose", file, "--csv", "a.csv")
-    assert (code, errors) == (0, "")
+    assert (code, errors) == (0, "plumbline: wrote a.csv\n")
     assert max(map(len, output.splitlines())) <= 80
     assert "The forecasts are over-confident: errors are" in output
     assert "Recalibrated on earlier forecasts they would have been better" in output.replace("\n", " ")

@@ -85,7 +85,7 @@ def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
         (("track", "--artifacts", "nope"), "no folder of results at nope"),
         (
             ("track", "--artifacts", "results/quick"),
-            "no records of any of the 2 jobs in results/trials: run the trials",
+            "no records of any job in results/trials: run the trials",
         ),
         (("collect", "TINY-I1", *outputs), "TINY-I1 has no trials in preset 'quick'"),
         (("outputs", "TINY-T1", "--folder", "x.results"), "no records at results/trials/branin/dice/"),
@@ -261,7 +261,7 @@ def test_a_job_of_several_chunks_goes_on_after_failures(
     content, kept = files[1].read_bytes(), second["key"].unique()
     ends = [tmp_path / "results/store" / key / "records.parquet" for key in kept]
     times = [end.stat().st_mtime_ns for end in ends]
-    assert "2 failures forgotten, 1 jobs to run again" in run("failures", "--forget", "--trials", "out")[1]
+    assert "2 failures forgotten; 1 job to run again" in run("failures", "--forget", "--trials", "out")[1]
     assert run("trials", *words)[0] == 0
     assert records.read_table(files[0])["error"].null_count == len(records.read_table(files[0]))
     assert [end.stat().st_mtime_ns for end in ends] == times, "these are done"

@@ -37,7 +37,7 @@ def unknown(
     near = _near(name, sorted({*names, *besides}))
     hint = f"did you mean {near[0]!r}? " if near else ""
     if not many:
-        return PlumblineError(f"unknown {kind} {name!r}: {hint}allowed: {', '.join(names)}")
+        return PlumblineError(f"unknown {kind} {name!r}: {hint}allowed: {', '.join(sorted({*names, *besides}))}")
     told = f": `{listing}` lists them" if listing else ""
     some = "" if near else f"{', '.join(names[:3])} ... "
     return PlumblineError(f"unknown {kind} {name!r}: {hint}{some}{len(names)} {are}{told}")

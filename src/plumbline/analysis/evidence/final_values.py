@@ -23,6 +23,8 @@ def final_values_of(table: pd.DataFrame, metric: str) -> NDArray[np.float64]:
         table: seeds x rounds, as `by_round` returns it.
         metric: its name.
     """
+    if table.empty:
+        return np.empty(0)
     return summaries(table)["mean" if find_metric(metric).kind == "query" else "last"].to_numpy(dtype=float)
 
 
