@@ -46,7 +46,7 @@ def test_blocks_take_turns_and_keep_the_best_that_was_asked_for() -> None:
 def test_a_round_has_one_query(cheap_spec: Make, tmp_path: Path) -> None:
     """Blocks would take their turns by queries, so that some would never move."""
     spec = cheap_spec("radio", "random")
-    with pytest.raises(PlumblineError, match="in blocks take one query a round, not 3"):
+    with pytest.raises(PlumblineError, match="a round has one query, not 3: set q to 1"):
         Trial(spec.model_copy(update={"budget": spec.budget.model_copy(update={"q": 3})}), tmp_path)
 
 

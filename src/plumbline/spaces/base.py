@@ -26,6 +26,9 @@ class Space(ABC):
     finite: ClassVar[bool] = False
     """Whether the space is a list of points, each allowed as a query once."""
 
+    single: ClassVar[bool] = False
+    """Whether a round has one query."""
+
     def __init__(self, bounds: Tensor) -> None:
         self.bounds = bounds
 

@@ -11,7 +11,7 @@ from plumbline.spaces.table import Table
 class Blocks(Box):
     """Inputs that change by blocks, one block per round in turn, while all others are fixed; LOCBO, section V-D.
 
-    A round has one query. Designs and random search draw from the whole box.
+    Turns are by queries, hence a round has one. Designs and random search draw from the whole box.
 
     Attributes:
         indices: the inputs of each block.
@@ -19,6 +19,8 @@ class Blocks(Box):
             query, as in the published code (the paper does not specify them).
         candidates: number of random values of a block that a method chooses from.
     """
+
+    single = True
 
     def __init__(
         self, bounds: Tensor, indices: tuple[tuple[int, ...], ...], start: Tensor, candidates: int = 100

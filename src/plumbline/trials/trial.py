@@ -31,7 +31,6 @@ from plumbline.problems.evaluation import (
     values,
 )
 from plumbline.spaces.base import checked_points
-from plumbline.spaces.blocks import Blocks
 from plumbline.store.spec import TrialSpec
 from plumbline.trials import diagnostics
 from plumbline.trials.log import Log, Step
@@ -88,10 +87,9 @@ class Trial:
             self.metadata = metadata_of(self.problem)
             size = spec.diagnostics.holdout
             self.holdout = holdout_of(self.problem, size, self._stream("holdout")) if size else None
-        if isinstance(self.problem.space, Blocks) and spec.budget.q > 1:
+        if self.problem.space.single and spec.budget.q > 1:
             raise PlumblineError(
-                f"problem {spec.problem.name!r}: inputs that change in blocks take one query a round, not "
-                f"{spec.budget.q}: set q to 1"
+                f"problem {spec.problem.name!r}: a round has one query, not {spec.budget.q}: set q to 1"
             )
         self.domain = Domain(self.problem.space, self.problem.outcomes, self.problem.shift, self.problem.noise_free)
         self.method = self._method(state or {})
