@@ -33,11 +33,11 @@ def unknown(
     names = sorted(allowed)
     if not names:
         return PlumblineError(f"unknown {kind} {name!r}: there is none")
-    many = len(names) > LISTED
-    near = _near(name, sorted({*names, *besides}))
+    every = sorted({*names, *besides})
+    near = _near(name, every)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    if not many:
-        return PlumblineError(f"unknown {kind} {name!r}: {hint}allowed: {', '.join(sorted({*names, *besides}))}")
+    if len(names) <= LISTED:
+        return PlumblineError(f"unknown {kind} {name!r}: {hint}allowed: {', '.join(every)}")
     told = f": `{listing}` lists them" if listing else ""
     some = "" if near else f"{', '.join(names[:3])} ... "
     return PlumblineError(f"unknown {kind} {name!r}: {hint}{some}{len(names)} {are}{told}")

@@ -26,8 +26,8 @@ class Space(ABC):
     finite: ClassVar[bool] = False
     """Whether the space is a list of points, each allowed as a query once."""
 
-    single: ClassVar[bool] = False
-    """Whether a round has one query."""
+    sequential: ClassVar[bool] = False
+    """Whether a round has one query, never a batch."""
 
     def __init__(self, bounds: Tensor) -> None:
         self.bounds = bounds

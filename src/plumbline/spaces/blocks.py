@@ -20,7 +20,7 @@ class Blocks(Box):
         candidates: number of random values of a block that a method chooses from.
     """
 
-    single = True
+    sequential = True
 
     def __init__(
         self, bounds: Tensor, indices: tuple[tuple[int, ...], ...], start: Tensor, candidates: int = 100

@@ -98,8 +98,8 @@ class Criterion(Options):
             the method is faster.
         published: the document's value, where a text, a table or a figure gives it: words, or a size too.
         matters: the least effect that we hold to matter: half of the document's size where it gives one.
-        floor: a method, such as random search, that is no search at all: that methods are alike shows nothing unless it
-            is shown not to be.
+        floor: a method that is no search at all, such as random search: likeness shows nothing unless these runs show
+            that this method is not alike.
     """
 
     name: str = ""

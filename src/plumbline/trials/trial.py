@@ -87,7 +87,7 @@ class Trial:
             self.metadata = metadata_of(self.problem)
             size = spec.diagnostics.holdout
             self.holdout = holdout_of(self.problem, size, self._stream("holdout")) if size else None
-        if self.problem.space.single and spec.budget.q > 1:
+        if self.problem.space.sequential and spec.budget.q > 1:
             raise PlumblineError(
                 f"problem {spec.problem.name!r}: a round has one query, not {spec.budget.q}: set q to 1"
             )
