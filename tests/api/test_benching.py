@@ -1,5 +1,6 @@
 """A method of one's own beside the atlas: what a target is, what is run, and what it is compared with."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,30 @@ class Tired:
     assert bench("tired_case:Tired", tasks="common-branin-0.0", table="trials")["score"].isna().all()
 
 
+def test_a_call_that_does_not_return_fails_its_trial_at_its_line(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = """
+class Stuck:
+    def __init__(self, bounds):
+        self.middle = bounds.mean(axis=0)
+    def tell(self, x, y):
+        pass
+    def ask(self):
+        while len(self.middle) == 2:
+            pass
+        return self.middle
+"""
+    (tmp_path / "stuck_case.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    own = bench("stuck_case:Stuck", table="trials", timeout=1).set_index(["task", "seed"])
+    assert own.loc[TASK, "score"].notna().all()
+    for seed in (0, 1):
+        error = own.loc[("common-branin-0.0", seed), "error"]
+        assert error.startswith("TimeoutError: no answer within 1 s")
+        assert re.search(rf"{re.escape(str(tmp_path / 'stuck_case.py'))}, line (8|9)\b", error)
+
+
 def test_a_point_out_of_bounds_names_the_class(bench: Any) -> None:
     with pytest.raises(PlumblineError, match=r"must lie in its bounds.*ask_tell_cases\.py, line \d+\)"):
         bench("ask_tell_cases:Odd", tasks=TASK, options={"arguments": {"answer": [7.0]}})
@@ -116,6 +141,8 @@ def _no_data() -> None:
         ("random", {"against": []}, "none of atlas-logei, atlas-ucb, botorch-loop is on file on these tasks"),
         ("random", {"seeds": 0}, "no seeds"),
         ("random", {"cores": 0}, r"cores: one or more \(got 0\)"),
+        ("random", {"timeout": 0}, r"timeout: seconds above 0 \(got 0\)"),
+        ("random", {"timeout": float("nan")}, r"timeout: seconds above 0 \(got nan\)"),
         ("random", {"table": "means"}, "unknown table 'means'"),
     ],
 )

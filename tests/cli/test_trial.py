@@ -255,3 +255,27 @@ def test_constrained_evaluations_are_readable_at_80_columns(run: Run, monkeypatc
     lines = output.splitlines()[:-1]  # the last is a path
     assert max(map(len, lines)) <= 80
     assert "…" not in output
+
+
+STUCK = """
+import time
+
+
+class Stuck:
+    def tell(self, x, y):
+        pass
+
+    def ask(self):
+        time.sleep(60)
+"""
+
+
+def test_a_call_that_takes_too_long_fails_the_trial(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "stuck_trial.py").write_text(STUCK)
+    monkeypatch.syspath_prepend(tmp_path)
+    trial = ("trial", "--problem", "branin", "--class", "ask-tell", "-p", "optimiser=stuck_trial:Stuck")
+    code, output, errors = run(*trial, "--timeout", "0.5")
+    assert code == 2
+    assert "TimeoutError: no answer within 0.5 s" in errors.replace("\n", " ")
+    assert f"{tmp_path / 'stuck_trial.py'}, line 10" in errors.replace("\n", " ")
+    assert "records: " in output

@@ -5,6 +5,9 @@ import os
 import random
 import signal
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 import torch
 
 from plumbline.core.plugins import (
+    call_timeout,
     culprit_of,
     is_of_machine,
     kept_streams,
@@ -89,6 +93,54 @@ def test_other_threads_cannot_tell() -> None:
     thread.start()
     thread.join()
     assert seen == [None]
+
+
+def test_a_call_that_takes_too_long_is_charged_to_its_code() -> None:
+    usual = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(TimeoutError, match=r"no answer within 0\.05 s") as raised:
+        sleep_in(0.05, "method 'a'")
+    assert culprit_of(raised.value) == "method 'a'"
+    assert not is_of_machine(raised.value, [])
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) is usual
+
+
+def sleep_in(timeout: float | None, *culprits: str, seconds: float = 5) -> None:
+    """Sleep in the code of some, the innermost last."""
+    with call_timeout(timeout), ExitStack() as stack:
+        for culprit in culprits:
+            stack.enter_context(plugin_code(culprit))
+        time.sleep(seconds)
+
+
+def test_a_call_that_catches_the_interruption_is_interrupted_again() -> None:
+    caught = 0
+    with call_timeout(0.05), plugin_code("method 'a'"):
+        while caught < 3:
+            try:
+                time.sleep(5)
+            except TimeoutError:
+                caught += 1
+
+
+def test_the_time_of_inner_code_is_that_of_the_outer() -> None:
+    def call_often() -> None:
+        with plugin_code("problem 'a'"):
+            for _ in range(100):
+                sleep_in(0.2, "method 'b'", seconds=0.05)
+
+    with call_timeout(0.2), pytest.raises(TimeoutError) as raised:
+        call_often()
+    assert culprit_of(raised.value) == "method 'b'"
+
+
+def test_there_is_no_limit_outside_of_its_block_nor_in_other_threads() -> None:
+    with call_timeout(0.01):
+        sleep_in(None, "method 'a'", seconds=0.05)
+    with plugin_code("method 'a'"):
+        time.sleep(0.05)
+    with ThreadPoolExecutor() as threads:
+        assert threads.submit(sleep_in, 0.01, "method 'a'", seconds=0.05).result() is None
 
 
 def test_the_working_directory_is_put_back(tmp_path: Path) -> None:

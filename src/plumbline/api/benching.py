@@ -31,6 +31,9 @@ USUAL = ("atlas-logei", "atlas-ucb", "botorch-loop")
 RUN_HERE = " (run here)"
 """Behind the name of a method that is on file too."""
 
+TIMEOUT = 600.0
+"""Seconds that a call of a method's code may take: ten times what the dearest one of the atlas takes."""
+
 LIBRARIES = ("plumbline", "torch", "botorch", "gpytorch", "numpy", "scipy")
 """Whose versions a paper states."""
 
@@ -44,6 +47,7 @@ def bench(
     options: Options | None = None,
     table: Table = "differences",
     cores: int | None = None,
+    timeout: float | None = TIMEOUT,
     store: str | Path | None = None,
     data: str | Path | None = None,
     folder: str | Path | None = None,
@@ -64,6 +68,7 @@ def bench(
         options: of the method, nested, laid over those that it has: `{"arguments": {"level": 0.5}}`.
         table: `differences`, `standing` or `trials`.
         cores: processes that run trials; all of the machine where None.
+        timeout: seconds that a call of the method's code may take before its trial fails; None: no limit.
         store: the folder of all trials; `results/store` of the workspace where None.
         data: the folder of built features; `data` of the workspace where None.
         folder: of an edition of the atlas; `results/atlas` of the workspace or the package where None.
@@ -96,7 +101,8 @@ def bench(
         home / "data" if data is None else Path(data),
         folder,
     )
-    result = bench.compared(list(bench.run(home / STORE if store is None else Path(store), cores)))
+    done = list(bench.run(home / STORE if store is None else Path(store), cores, timeout))
+    result = bench.compared(done)
     if table != "trials" and len(result.failures) == len(bench.specs) and result.own["score"].isna().all():
         raise PlumblineError(result.failures[0])
     found = {"differences": result.frame(), "standing": result.standing, "trials": result.own}[table]
@@ -227,18 +233,20 @@ class Bench:
             )
         return found
 
-    def run(self, store: Path, cores: int | None = None) -> Iterator[TaskTrials]:
+    def run(self, store: Path, cores: int | None = None, timeout: float | None = TIMEOUT) -> Iterator[TaskTrials]:
         """Run what is not in the store, and yield the trials of each task as they are finished.
 
         Args:
             store: the folder of all trials.
             cores: processes; all cores of the machine where None, and with 1 this process.
+            timeout: seconds that a call of the method's code may take before its trial fails; None: no limit.
 
         Raises:
-            PlumblineError: the number of cores is below 1, or the machine killed a process.
+            PlumblineError: the number of cores is below 1, the timeout is not above 0, or the machine killed a
+                process.
         """
         specs = [spec.with_seed(seed) for spec in self.specs.values() for seed in range(self.seeds)]
-        folders = run_each(specs, store, self.data, cores)
+        folders = run_each(specs, store, self.data, cores, timeout)
         for task, spec in self.specs.items():
             done = [(spec.with_seed(seed), next(folders)) for seed in range(self.seeds)]
             yield task_trials(task, self.method, done)
@@ -366,22 +374,25 @@ def changed_versions(cells: "pd.DataFrame") -> list[str]:
     return lines
 
 
-def run_each(specs: "list[TrialSpec]", store: Path, data: Path, cores: int | None) -> "Iterator[TrialFolder]":
+def run_each(
+    specs: "list[TrialSpec]", store: Path, data: Path, cores: int | None, timeout: float | None
+) -> "Iterator[TrialFolder]":
     """Run or resume trials, and yield their folders in their order; see `Bench.run`."""
     from joblib import cpu_count
 
-    from plumbline.trials.processes import run_in_processes
-    from plumbline.trials.runner import run_trial
+    from plumbline.trials.processes import run_in_processes, run_within
 
     processes = cpu_count() if cores is None else cores
     if processes < 1:
         raise PlumblineError(f"cores: one or more (got {cores})")
+    if timeout is not None and not timeout > 0:
+        raise PlumblineError(f"timeout: seconds above 0 (got {timeout})")
     if processes > 1:
-        yield from run_in_processes(specs, store, data, processes)
+        yield from run_in_processes(specs, store, data, processes, timeout)
         return
     for spec in specs:
         with one_thread():
-            folder = run_trial(spec, store, data)
+            folder = run_within(timeout, spec, store, data)
         yield folder
 
 

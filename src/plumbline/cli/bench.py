@@ -28,6 +28,9 @@ TasksOption = Annotated[str, typer.Option(help="of the atlas, or tracks, such as
 AgainstOption = Annotated[
     str, typer.Option(help="methods on file; else atlas-logei, atlas-ucb, botorch-loop", metavar=NAMES)
 ]
+TimeoutOption = Annotated[
+    float | None, typer.Option(min=0.1, help="seconds for a call of the method, or its trial fails; else 600")
+]
 CsvFile = Annotated[Path | None, file_option("--csv", help="write the differences as CSV")]
 LatexFile = Annotated[Path | None, file_option("--latex", help="write a table as LaTeX, with booktabs")]
 FigureFile = Annotated[Path | None, file_option("--figure", help="draw the differences: .pdf, .svg or .png")]
@@ -46,6 +49,7 @@ def bench(
         typer.Option("--option", "-p", help="an option of the method: model.kernel=rbf", metavar=NAME_VALUE),
     ] = None,
     cores: Annotated[int | None, typer.Option(min=1, help="processes that run trials; else all of the machine")] = None,
+    timeout: TimeoutOption = None,
     csv: CsvFile = None,
     latex: LatexFile = None,
     figure: FigureFile = None,
@@ -56,7 +60,7 @@ def bench(
     data: DataOption = DATA,
 ) -> None:
     """Run your own method on tasks of the atlas, and say where it stands among the methods on file."""
-    from plumbline.api.benching import Bench
+    from plumbline.api.benching import TIMEOUT, Bench
     from plumbline.cli.trial import settings_of
 
     refuse_losses([path for path in (csv, latex, figure, page, paragraph) if path is not None], folders=[store])
@@ -68,7 +72,7 @@ def bench(
     for note in found.notes:
         print(note)
     done = []
-    for one in found.run(store, cores):
+    for one in found.run(store, cores, TIMEOUT if timeout is None else timeout):
         done.append(one)
         print(task_line(found, one), flush=True)
     result = found.compared(done)

@@ -42,6 +42,10 @@ def trial(
     design: Annotated[
         str | None, typer.Option(help="the initial design (`plumbline classes design`); uniform, or the task's")
     ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=0.1, help="seconds for a call of the method or problem, or the trial fails; else no limit"),
+    ] = None,
     real_data: Annotated[bool, typer.Option("--real-data", help="no generated data in the place of real ones")] = False,
     store: StoreOption = STORE,
     data: DataOption = DATA,
@@ -58,11 +62,13 @@ def trial(
         run_specs,
     )
     from plumbline.cli.tables import print_frame
+    from plumbline.core.plugins import call_timeout
 
     options, problem_options = settings_of(option), settings_of(problem_option)
     request = TrialRequest(method, task, method_class, problem, options, problem_options, rounds, q, initial, design)
     spec = request.spec(*entries_and_stand_ins(find_repository(), real_data), seed)
-    (folder,) = run_specs([spec], store, data, device)
+    with call_timeout(timeout):
+        (folder,) = run_specs([spec], store, data, device)
     frame = evaluations(folder.table(spec, points=True))
     if csv:
         print_frame(frame, csv=True)

@@ -10,6 +10,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from numbers import Real
 from pathlib import Path
 
@@ -38,6 +39,9 @@ OF_MACHINE = frozenset(
 
 Signals = list[signal.Signals] | None
 """Signals that came during a job; None where that cannot be told."""
+
+_TIMEOUT: ContextVar[float | None] = ContextVar("timeout", default=None)
+"""Seconds that a call of plug-in code may take."""
 
 
 def seed_streams(seed: int) -> None:
@@ -68,10 +72,14 @@ def plugin_code(culprit: str) -> Iterator[None]:
     """Run code of `culprit`, such as "method 'ei'", in the block.
 
     What it raises is charged to it, unless code inside was charged already. The working directory is put back.
+
+    Raises:
+        TimeoutError: the block takes longer than `call_timeout` allows.
     """
     directory = os.getcwd()
     try:
-        yield
+        with _alarm(_TIMEOUT.get()):
+            yield
     except BaseException as error:
         if not culprit_of(error):
             error.__dict__["culprit"] = culprit
@@ -79,6 +87,43 @@ def plugin_code(culprit: str) -> Iterator[None]:
     finally:
         if os.getcwd() != directory:
             os.chdir(directory)
+
+
+@contextmanager
+def call_timeout(seconds: float | None) -> Iterator[None]:
+    """Let each block of `plugin_code` in this block take at most so many seconds; None: as many as it wants.
+
+    Python is interrupted, and so are sleeping and waiting, but not a loop in compiled code.
+    """
+    token = _TIMEOUT.set(seconds)
+    try:
+        yield
+    finally:
+        _TIMEOUT.reset(token)
+
+
+@contextmanager
+def _alarm(seconds: float | None) -> Iterator[None]:
+    """Raise TimeoutError in the block after so many seconds, and again after as many for code that catches it.
+
+    There is one timer in a process, and only the first thread is interrupted: code inside of other code counts as part
+    of it, and other threads have no limit.
+    """
+    running = threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_REAL)[0]
+    if seconds is None or running:
+        yield
+        return
+
+    def ring(number: int, frame: object) -> None:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+
+    usual = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, usual)
 
 
 def culprit_of(error: BaseException) -> str:
