@@ -11,14 +11,12 @@ from plumbline.api.repository import find_repository
 from plumbline.api.running import Options, one_thread, seed_numbers
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.libraries import installed_version
-from plumbline.core.places import ATLAS, STORE, on_file, own_folder, shipped
+from plumbline.core.places import ATLAS, STORE, on_file, own_folder
 from plumbline.core.words import names_of
-from plumbline.registry.catalogue import catalogue
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from plumbline.analysis.atlas.paragraph import Protocol
     from plumbline.analysis.atlas.standing import Difference
     from plumbline.store.folder import TrialFolder
     from plumbline.store.spec import TrialSpec
@@ -33,9 +31,6 @@ RUN_HERE = " (run here)"
 
 TIMEOUT = 600.0
 """Seconds that a call of a method's code may take: ten times what the dearest one of the atlas takes."""
-
-LIBRARIES = ("plumbline", "torch", "botorch", "gpytorch", "numpy", "scipy")
-"""Whose versions a paper states."""
 
 
 def bench(
@@ -292,57 +287,6 @@ class Bench:
         file = self.method.place.partition(",")[0]
         where = f" ({self.method.place})" if file and file not in reason else ""
         return f"{one.task}: {len(one.failures)} of {self.seeds} trials failed: {reason}{where}"
-
-    def latex(self, result: Compared) -> str:
-        """Return the scores as a LaTeX table, each beside one's own, with the best one and its equals in bold."""
-        import pandas as pd
-
-        from plumbline.analysis.atlas.standing import score_blocks
-        from plumbline.analysis.comparisons.compare import Comparison, compared
-        from plumbline.analysis.comparisons.latex import latex_table
-
-        blocks = score_blocks(result.trials, [self.method.name, *self.against])
-        note = "Over all tasks: of means over seeds, paired by task, of which there are so many as stands under seeds."
-        return latex_table(pd.DataFrame(compared(blocks, "mean"), columns=Comparison._fields), "mean", note)
-
-    def paragraph(self, result: Compared) -> str:
-        """Return what a paper says of the comparison, as Markdown, with a BibTeX entry."""
-        from plumbline.analysis.atlas.paragraph import methods_paragraph
-
-        return methods_paragraph(self.protocol(result), shipped() / "CITATION.cff")
-
-    def page(self, result: Compared) -> str:
-        """Return a page with all of the comparison, as HTML."""
-        from plumbline.analysis.publish.bench_page import bench_page
-
-        figure, citation = self.forest("svg", result), shipped() / "CITATION.cff"
-        tables, notes = (result.standing, result.differences), [*self.notes, *result.failures]
-        return bench_page(self.method.name, self.protocol(result), *tables, figure, notes, citation)
-
-    def forest(self, kind: str, result: Compared) -> bytes:
-        """Return the forest plot of the differences as a file of a format: `pdf`, `svg` or `png`."""
-        from plumbline.analysis.atlas.forest import forest_file
-
-        return forest_file(kind, result.differences, self.method.name, self.titles, self.legends)
-
-    def protocol(self, result: Compared) -> "Protocol":
-        """Return what was run."""
-        from plumbline.analysis.atlas.edition import EDITION
-        from plumbline.analysis.atlas.paragraph import Protocol
-        from plumbline.analysis.comparisons.effects import ALL
-
-        libraries = dict.fromkeys([*LIBRARIES, *catalogue().find("method", self.method.ref.name).libraries])
-        pairs = [one.pairs for one in result.differences if one.task != ALL]
-        return Protocol(
-            self.method.name.removesuffix(RUN_HERE),
-            self.against,
-            [self.titles[task] for task in self.specs],
-            [(spec.budget.initial.size, spec.budget.rounds) for spec in self.specs.values()],
-            self.seeds,
-            (min(pairs, default=0), max(pairs, default=0)),
-            EDITION,
-            {name: version for name in libraries if (version := installed_version(name)) is not None},
-        )
 
 
 def tasks_named(names: list[str], tasks: "pd.DataFrame") -> list[str]:

@@ -146,19 +146,20 @@ def write_result(
     paragraph: Path | None,
 ) -> None:
     """Write the files that were asked for."""
+    from plumbline.api import bench_files
     from plumbline.core.files import atomic, write_text
 
     if csv is not None:
         with atomic(csv) as part:
             result.frame().to_csv(part, index=False)
     if latex is not None:
-        write_text(latex, bench.latex(result))
+        write_text(latex, bench_files.latex(bench, result))
     if figure is not None:
         from plumbline.analysis.atlas.forest import format_of
 
         with atomic(figure) as part:
-            part.write_bytes(bench.forest(format_of(figure), result))
+            part.write_bytes(bench_files.forest(bench, result, format_of(figure)))
     if page is not None:
-        write_text(page, bench.page(result))
+        write_text(page, bench_files.page(bench, result))
     if paragraph is not None:
-        write_text(paragraph, bench.paragraph(result))
+        write_text(paragraph, bench_files.paragraph(bench, result))

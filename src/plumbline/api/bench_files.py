@@ -1,0 +1,70 @@
+"""What a comparison with the atlas is written as: a LaTeX table, a methods paragraph, a forest plot, and one page."""
+
+from typing import TYPE_CHECKING
+
+from plumbline.api.benching import RUN_HERE, Bench, Compared
+from plumbline.core.libraries import installed_version
+from plumbline.core.places import shipped
+from plumbline.registry.catalogue import catalogue
+
+if TYPE_CHECKING:
+    from plumbline.analysis.atlas.paragraph import Protocol
+
+LIBRARIES = ("plumbline", "torch", "botorch", "gpytorch", "numpy", "scipy")
+"""Whose versions a paper states."""
+
+
+def latex(bench: Bench, result: Compared) -> str:
+    """Return the scores as a LaTeX table, each beside one's own, with the best one and its equals in bold."""
+    import pandas as pd
+
+    from plumbline.analysis.atlas.standing import score_blocks
+    from plumbline.analysis.comparisons.compare import Comparison, compared
+    from plumbline.analysis.comparisons.latex import latex_table
+
+    blocks = score_blocks(result.trials, [bench.method.name, *bench.against])
+    note = "Over all tasks: of means over seeds, paired by task, of which there are so many as stands under seeds."
+    return latex_table(pd.DataFrame(compared(blocks, "mean"), columns=Comparison._fields), "mean", note)
+
+
+def paragraph(bench: Bench, result: Compared) -> str:
+    """Return what a paper says of the comparison, as Markdown, with a BibTeX entry."""
+    from plumbline.analysis.atlas.paragraph import methods_paragraph
+
+    return methods_paragraph(protocol(bench, result), shipped() / "CITATION.cff")
+
+
+def page(bench: Bench, result: Compared) -> str:
+    """Return a page with all of the comparison, as HTML."""
+    from plumbline.analysis.publish.bench_page import bench_page
+
+    figure, citation = forest(bench, result, "svg"), shipped() / "CITATION.cff"
+    tables, notes = (result.standing, result.differences), [*bench.notes, *result.failures]
+    return bench_page(bench.method.name, protocol(bench, result), *tables, figure, notes, citation)
+
+
+def forest(bench: Bench, result: Compared, kind: str) -> bytes:
+    """Return the forest plot of the differences as a file of a format: `pdf`, `svg` or `png`."""
+    from plumbline.analysis.atlas.forest import forest_file
+
+    return forest_file(kind, result.differences, bench.method.name, bench.titles, bench.legends)
+
+
+def protocol(bench: Bench, result: Compared) -> "Protocol":
+    """Return what was run."""
+    from plumbline.analysis.atlas.edition import EDITION
+    from plumbline.analysis.atlas.paragraph import Protocol
+    from plumbline.analysis.comparisons.effects import ALL
+
+    libraries = dict.fromkeys([*LIBRARIES, *catalogue().find("method", bench.method.ref.name).libraries])
+    pairs = [one.pairs for one in result.differences if one.task != ALL]
+    return Protocol(
+        bench.method.name.removesuffix(RUN_HERE),
+        bench.against,
+        [bench.titles[task] for task in bench.specs],
+        [(spec.budget.initial.size, spec.budget.rounds) for spec in bench.specs.values()],
+        bench.seeds,
+        (min(pairs, default=0), max(pairs, default=0)),
+        EDITION,
+        {name: version for name in libraries if (version := installed_version(name)) is not None},
+    )
