@@ -18,29 +18,24 @@ from plumbline.core.files import atomic
 
 PANELS = {
     "calibration_error": ("Are its forecasts\nbetter calibrated?", "difference in calibration error"),
-    "score": ("Is less regret left?", "difference in regret that is left"),
+    "score": ("Does it find\nbetter values?", "difference in regret that is left"),
 }
 """What is compared, with its question and the words of its axis."""
 
 ROWS = [one.words for one in (*INTERVENTIONS, *PLACEBOS)]
 
-LABELS = [one.words for one in INTERVENTIONS] + [f"placebo: {one.words}" for one in PLACEBOS]
+LABELS = [one.label for one in (*INTERVENTIONS, *PLACEBOS)]
 
-WIDTH = 25
+WIDTH = 27
 """Of the labels of rows, in letters."""
 
 TICKS = 4
 """Greatest number of spaces between the ticks of a panel: more of them run into each other."""
 
-LOWER, OPEN, HIGHER = ("blue", "D"), ("grey", "o"), ("red", "s")
-"""Colour and marker of differences whose intervals lie below, around (hollow) and above zero."""
+LOOKS = {-1: ("blue", "D"), 0: ("grey", "o"), 1: ("red", "s")}
+"""Colour and marker of differences that are shown to lie below zero, not shown to differ from it (hollow), above it."""
 
-
-def look(one: Finding) -> tuple[str, str]:
-    """Return colour and marker of a difference."""
-    if one.high < 0:
-        return LOWER
-    return HIGHER if one.low > 0 else OPEN
+KEY = "filled: p < .05 after correction, or, without a test, an interval that excludes 0"
 
 
 def draw(findings: Sequence[Finding], footer: str) -> Figure:
@@ -66,7 +61,7 @@ def draw(findings: Sequence[Finding], footer: str) -> Figure:
     write_probabilities(axes[-1], [by_place.get(("score", row)) for row in ROWS])
     axes[0].set_yticks(range(len(ROWS)), [fill(label, WIDTH) for label in LABELS])
     axes[0].set_ylim(len(ROWS) - 0.5, -0.5)
-    figure.supxlabel(footer, fontsize=8, color="0.4")
+    figure.supxlabel(f"{footer}\n{KEY}", fontsize=8, color="0.4")
     return figure
 
 
@@ -74,10 +69,10 @@ def draw_row(ax: Axes, place: int, one: Finding | None) -> None:
     """Draw a difference with its interval; nothing where there is none."""
     if one is None or isnan(one.value):
         return
-    colour, marker = look(one)
+    colour, marker = LOOKS[one.direction]
     ends = [one.low, one.high] if np.isfinite([one.low, one.high]).all() else [one.value] * 2
     ax.plot(ends, [place, place], color=style.colour(colour), linewidth=1.6)
-    face = "white" if (colour, marker) == OPEN else style.colour(colour)
+    face = style.colour(colour) if one.direction else "white"
     ax.plot(one.value, place, marker, color=style.colour(colour), markerfacecolor=face, markersize=6)
 
 

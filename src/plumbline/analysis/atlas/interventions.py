@@ -17,32 +17,63 @@ Pair = tuple[str, str]
 
 
 class Intervention(NamedTuple):
-    """Methods that differ from their baselines in one thing."""
+    """Methods that differ from their baselines in one thing.
+
+    Attributes:
+        words: that thing, as tables and the protocol call it.
+        label: whose idea it is, for the figure.
+        pairs: the methods with their baselines.
+    """
 
     words: str
+    label: str
     pairs: tuple[Pair, ...]
 
 
 INTERVENTIONS = (
     Intervention(
         "recalibrated, models trained on each split",
+        "calibrated BO, models trained on each split",
         (("atlas-calibrated-logei", "atlas-logei"), ("atlas-calibrated-ucb", "atlas-ucb")),
     ),
     Intervention(
         "recalibrated in closed form",
+        "calibrated BO, closed form",
         (("atlas-calibrated-logei-closed", "atlas-logei"), ("atlas-calibrated-ucb-closed", "atlas-ucb")),
     ),
-    Intervention("conformal", (("atlas-cei", "atlas-ei"), ("atlas-cucb", "atlas-ucb-level"))),
-    Intervention("recalibrated online", (("atlas-ocbo", "atlas-ei"), ("atlas-locbo-everywhere", "atlas-ei"))),
-    Intervention("localised", (("atlas-ocbo-l", "atlas-ocbo"), ("atlas-locbo", "atlas-locbo-everywhere"))),
-    Intervention("sparse process refined with the query", (("eulbo-ei", "elbo-ei"),)),
-    Intervention("guarded", (("atlas-guarded-logei", "atlas-logei"), ("atlas-guarded-jes", "atlas-jes"))),
+    Intervention("conformal", "conformal BO", (("atlas-cei", "atlas-ei"), ("atlas-cucb", "atlas-ucb-level"))),
+    Intervention(
+        "recalibrated online",
+        "online conformal BO",
+        (("atlas-ocbo", "atlas-ei"), ("atlas-locbo-everywhere", "atlas-ei")),
+    ),
+    Intervention(
+        "localised",
+        "localisation, within LOCBO",
+        (("atlas-ocbo-l", "atlas-ocbo"), ("atlas-locbo", "atlas-locbo-everywhere")),
+    ),
+    Intervention(
+        "sparse process refined with the query", "sparse model: EULBO EI minus ELBO EI", (("eulbo-ei", "elbo-ei"),)
+    ),
+    Intervention(
+        "guarded",
+        "guard against a wrong model",
+        (("atlas-guarded-logei", "atlas-logei"), ("atlas-guarded-jes", "atlas-jes")),
+    ),
 )
 """The first seven primary analyses: differences of scores."""
 
 PLACEBOS = (
-    Intervention("half the weight of the standard deviation", (("atlas-ucb-narrow", "atlas-ucb"),)),
-    Intervention("twice the weight of the standard deviation", (("atlas-ucb-wide", "atlas-ucb"),)),
+    Intervention(
+        "half the weight of the standard deviation",
+        "placebo: half the weight of the standard deviation",
+        (("atlas-ucb-narrow", "atlas-ucb"),),
+    ),
+    Intervention(
+        "twice the weight of the standard deviation",
+        "placebo: twice the weight of the standard deviation",
+        (("atlas-ucb-wide", "atlas-ucb"),),
+    ),
 )
 """A standard deviation that is wrong in a known way; shown beside them, without a test."""
 
@@ -51,6 +82,10 @@ FEWEST_SEEDS = 3
 
 FEWEST_METHODS = 8
 """For a correlation over methods."""
+
+
+LEVEL = 0.05
+"""Of the primary analyses, two-sided, after Holm's correction."""
 
 
 class Finding(NamedTuple):
@@ -75,6 +110,16 @@ class Finding(NamedTuple):
     p: float
     p_corrected: float = np.nan
     where: str = ""
+
+    @property
+    def direction(self) -> int:
+        """-1 or 1 if the value is shown to lie below or above zero, else 0.
+
+        A primary analysis shows it by its corrected test, all others by their intervals.
+        """
+        excluded = self.low > 0 or self.high < 0
+        shown = excluded if np.isnan(self.p_corrected) else self.p_corrected <= LEVEL
+        return int(np.sign(self.value)) if shown else 0
 
 
 def mean_over_tasks(values: pd.Series, analysis: str, of: str) -> Finding:

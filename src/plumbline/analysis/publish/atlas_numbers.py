@@ -16,16 +16,13 @@ from plumbline.analysis.atlas.edition import (
     read_rounds,
     read_tasks,
 )
-from plumbline.analysis.atlas.interventions import DIMENSIONS, INTERVENTIONS, PLACEBOS, TRACK, findings
+from plumbline.analysis.atlas.interventions import DIMENSIONS, INTERVENTIONS, PLACEBOS, TRACK, Finding, findings
 from plumbline.analysis.atlas.ranks import ranks
 from plumbline.analysis.atlas.scores import trials, with_regret
 from plumbline.analysis.publish.estimates import Estimate, rounded, with_interval
 from plumbline.analysis.publish.markdown import table
 from plumbline.analysis.publish.pages import listed
 from plumbline.core.errors import unknown
-
-LEVEL = 0.05
-"""Of the primary analyses, two-sided, after Holm's correction."""
 
 
 class AtlasNumbers:
@@ -61,12 +58,13 @@ class AtlasNumbers:
 
     def atlas_answer(self) -> str:
         """What the interventions do to forecasts, by their intervals, and to the search, by the corrected tests."""
-        errors = {one.words: self.atlas_finding(one.words, "calibration_error") for one in INTERVENTIONS}
-        scores = {words: self.atlas_finding(words).value for words in errors if self.atlas_p(words) <= LEVEL}
-        better = [words for words, error in errors.items() if error.high < 0]
-        worse = [words for words, error in errors.items() if error.low > 0]
-        less = [words for words, score in scores.items() if score < 0]
-        more = [words for words, score in scores.items() if score > 0]
+
+        def shown(of: str, direction: int) -> list[str]:
+            names = [one.words for one in INTERVENTIONS]
+            return [one for one in names if Finding(**self._finding(one, of, "")).direction == direction]
+
+        better, worse = shown("calibration_error", -1), shown("calibration_error", 1)
+        less, more = shown("score", -1), shown("score", 1)
         return (
             f"* **Forecasts** are better calibrated under {_counted(better)} of {len(INTERVENTIONS)} interventions, "
             f"and worse under {_counted(worse)}.\n"
