@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -153,6 +153,7 @@ def test_no_seeds() -> None:
             seed_numbers(seeds)
 
 
+@settings(max_examples=5)  # each counts to the limit twice
 @given(st.integers(MAX_SEEDS + 1, 2**80))
 def test_more_seeds_than_any_experiment_may_have(count: int) -> None:
     for seeds in (count, range(count), itertools.count()):

@@ -3,7 +3,7 @@
 docs/results/atlas-protocol.md has the list, which was fixed before the first trial, and the error rates.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -131,7 +131,7 @@ def mean_over_tasks(values: pd.Series, analysis: str, of: str) -> Finding:
     return Finding(analysis, of, len(known), mean.value, *mean.interval(), mean.p_two_sided())
 
 
-def differences(trials: pd.DataFrame, pairs: Iterable[Pair], metric: str) -> pd.Series:
+def differences(trials: pd.DataFrame, pairs: Sequence[Pair], metric: str) -> pd.Series:
     """Return the mean difference of a metric, method minus baseline, of each task: over shared seeds, then over pairs.
 
     Args:
@@ -139,7 +139,8 @@ def differences(trials: pd.DataFrame, pairs: Iterable[Pair], metric: str) -> pd.
         pairs: methods with their baselines.
         metric: a column of `trials`.
     """
-    by_method = trials.pivot_table(index=["task", "seed"], columns="method", values=metric, observed=True)
+    concerned = trials[trials["method"].isin({name for pair in pairs for name in pair})]
+    by_method = concerned.pivot_table(index=["task", "seed"], columns="method", values=metric, observed=True)
     found = [
         (by_method[method] - by_method[baseline]).groupby(level="task", observed=True).mean()
         for method, baseline in pairs
@@ -226,12 +227,12 @@ def secondary(trials: pd.DataFrame, tasks: pd.DataFrame) -> list[Finding]:
     groups = {f"{TRACK}{track}": of.index for track, of in about.groupby("track", sort=False)}
     for words, (low, high) in DIMENSIONS.items():
         groups[words] = about.index[about["inputs"].between(low, high)]
-    parts = {words: trials[trials["task"].isin(names)] for words, names in groups.items()}
+    there = {words: names for words, names in groups.items() if trials["task"].isin(names).any()}
     found = []
     for one in INTERVENTIONS:
-        for words, part in parts.items():
-            if len(part):
-                found.append(_at(differences(part, one.pairs, "score"), one.words, "score", words))
+        scores = differences(trials, one.pairs, "score")
+        for words, names in there.items():
+            found.append(_at(scores[scores.index.isin(names)], one.words, "score", words))
         for pair in one.pairs if len(one.pairs) > 1 else ():
             found.append(_at(differences(trials, [pair], "score"), one.words, "score", f"{pair[0]} minus {pair[1]}"))
         for metric, words in OTHER_REGRETS.items():
