@@ -1,11 +1,14 @@
 """A method of one's own beside the atlas: what a target is, what is run, and what it is compared with."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as compute
+import pyarrow.parquet as parquet
 import pytest
 from made_edition import TASK, TASKS, small_grid
 
@@ -48,6 +51,26 @@ def test_more_seeds_than_on_file_are_run_and_unpaired(bench: Any) -> None:
     found = bench("ask_tell_cases:Steps", tasks=[TASK], seeds=3)
     assert found.set_index("task").loc[TASK, "pairs"] == 2
     assert found.attrs["notes"] == ["seeds 2 to 2: run, and unpaired: random have none on file"]
+
+
+def test_a_task_that_starts_elsewhere_is_not_compared(small_atlas: Path, bench: Any, tmp_path: Path) -> None:
+    """As one does with another trained model: its seeds have no pairs."""
+    edition = tmp_path / "edition"
+    shutil.copytree(small_atlas, edition)
+    path = edition / "common-branin-0.0.parquet"
+    table = parquet.read_table(path)
+    shifted = compute.add(table["best"], 0.5)
+    parquet.write_table(table.set_column(table.column_names.index("best"), "best", shifted), path)
+    found = bench("random", folder=edition)
+    assert set(found["task"]) == {"all tasks", TASK}
+    (note,) = found.attrs["notes"]
+    assert re.fullmatch(
+        r"common-branin-0\.0: not compared: the best value of seed 0's initial design is \S+ here and \S+ on file: "
+        "data, a trained model or a library differ",
+        note,
+    )
+    with pytest.raises(PlumblineError, match="not compared"):
+        bench("random", folder=edition, tasks="common-branin-0.0")
 
 
 def test_a_failure_is_a_row_with_file_and_line_and_the_rest_goes_on(

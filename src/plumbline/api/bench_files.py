@@ -39,7 +39,7 @@ def page(bench: Bench, result: Compared) -> str:
     from plumbline.analysis.publish.bench_page import bench_page
 
     figure, citation = forest(bench, result, "svg"), shipped() / "CITATION.cff"
-    tables, notes = (result.standing, result.differences), [*bench.notes, *result.failures]
+    tables, notes = (result.standing, result.differences), [*bench.notes, *result.refusals, *result.failures]
     return bench_page(bench.method.name, protocol(bench, result), *tables, figure, notes, citation)
 
 

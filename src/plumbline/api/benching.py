@@ -98,10 +98,11 @@ def bench(
     )
     done = list(bench.run(home / STORE if store is None else Path(store), cores, timeout))
     result = bench.compared(done)
-    if table != "trials" and len(result.failures) == len(bench.specs) and result.own["score"].isna().all():
-        raise PlumblineError(result.failures[0])
+    nothing = [*result.failures, *result.refusals]
+    if table != "trials" and len(nothing) >= len(bench.specs) and result.own["score"].isna().all():
+        raise PlumblineError(nothing[0])
     found = {"differences": result.frame(), "standing": result.standing, "trials": result.own}[table]
-    found.attrs["notes"] = [*bench.notes, *result.failures]
+    found.attrs["notes"] = [*bench.notes, *result.refusals, *result.failures]
     return found
 
 
@@ -110,13 +111,16 @@ class TaskTrials(NamedTuple):
 
     Attributes:
         task: its name.
-        rounds: of those that ended well, as `analysis.atlas.edition.read_rounds` returns them; None of none.
+        rounds: of those that ended well, as `analysis.atlas.edition.read_rounds` returns them; None of none, and where
+            they are not compared.
         failures: why each of the others failed, by seed.
+        refusal: why they are not compared with those on file; empty where they are.
     """
 
     task: str
     rounds: "pd.DataFrame | None"
     failures: Mapping[int, str]
+    refusal: str = ""
 
 
 class Compared(NamedTuple):
@@ -128,6 +132,7 @@ class Compared(NamedTuple):
         standing: as `analysis.atlas.standing.standing` returns it.
         differences: as `analysis.atlas.standing.paired_differences` returns them.
         failures: a line a task with failed trials.
+        refusals: a line a task whose trials are not compared.
     """
 
     trials: "pd.DataFrame"
@@ -135,6 +140,7 @@ class Compared(NamedTuple):
     standing: "pd.DataFrame"
     differences: "list[Difference]"
     failures: list[str]
+    refusals: list[str]
 
     def frame(self) -> "pd.DataFrame":
         """Return the differences as a table."""
@@ -244,7 +250,25 @@ class Bench:
         folders = run_each(specs, store, self.data, cores, timeout)
         for task, spec in self.specs.items():
             done = [(spec.with_seed(seed), next(folders)) for seed in range(self.seeds)]
-            yield task_trials(task, self.method, done)
+            yield self._of_one_task(task_trials(task, self.method, done))
+
+    def _of_one_task(self, one: TaskTrials) -> TaskTrials:
+        """Return trials as they are, or without their rounds if their initial designs are not those on file."""
+        import pandas as pd
+
+        from plumbline.analysis.atlas.starts import first_apart
+
+        if one.rounds is None:
+            return one
+        there = self.on_file[self.on_file["task"] == one.task]
+        apart = first_apart(pd.concat([one.rounds, there], ignore_index=True))
+        if apart is None:
+            return one
+        return one._replace(
+            rounds=None,
+            refusal=f"{one.task}: not compared: the best value of seed {apart.seed}'s initial design is "
+            f"{apart.value:.6g} here and {apart.other_value:.6g} on file: data, a trained model or a library differ",
+        )
 
     @cached_property
     def on_file(self) -> "pd.DataFrame":
@@ -277,6 +301,7 @@ class Bench:
             standing(found, mine),
             paired_differences(found, mine, self.against),
             failures,
+            [one.refusal for one in done if one.refusal],
         )
 
     def failure(self, one: TaskTrials) -> str:

@@ -88,7 +88,7 @@ def bench(
 def task_line(bench: "Bench", one: "TaskTrials") -> str:
     """Return a line on the trials of a task: the mean score with its rank on it, or why they failed."""
     if one.rounds is None:
-        return bench.failure(one)
+        return "; ".join(filter(None, [one.refusal, bench.failure(one)]))
     result = bench.compared([one])
     if result.standing.empty:
         return f"{one.task}: no score: the initial designs have the optimum"

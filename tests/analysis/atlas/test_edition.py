@@ -24,10 +24,10 @@ TASKS = pd.DataFrame(
 )
 
 
-def rounds(seeds: int, best: float = 1.0) -> pd.DataFrame:
+def rounds(seeds: int, best: float = 1.0, start: float = 0.0) -> pd.DataFrame:
     frame = pd.DataFrame({"seed": np.repeat(range(seeds), 3), "round": [0, 1, 2] * seeds})
     frame = frame.reindex(columns=list(COLUMNS))
-    frame["best"] = best + frame["round"] / 3
+    frame["best"] = (best + frame["round"] / 3).where(frame["round"] > 0, start)
     frame.loc[frame["round"] > 0, list(LEVELS)] = 1.0
     return frame
 
@@ -62,9 +62,23 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def test_more_seeds_replace_fewer_and_not_the_reverse(tmp_path: Path) -> None:
     add_cells(tmp_path, [cell("bowl", "a", 2, 1.0), cell("bowl", "b", 2, 1.0)], TASKS, {})
     assert add_cells(tmp_path, [cell("bowl", "a", 1, 9.0), cell("bowl", "b", 3, 9.0)], TASKS, {}) == 1
-    first = read_rounds(tmp_path, ["bowl"]).query("round == 0").groupby("method", observed=True)["best"].first()
-    assert first.to_dict() == {"a": 1.0, "b": 9.0}
+    first = read_rounds(tmp_path, ["bowl"]).query("round == 1").groupby("method", observed=True)["best"].first()
+    assert (first - 1 / 3).round(9).to_dict() == {"a": 1.0, "b": 9.0}
     assert read_cells(tmp_path)["seeds"].tolist() == [2, 3]
+
+
+def test_trials_with_other_initial_designs_are_refused_and_nothing_is_written(tmp_path: Path) -> None:
+    add_cells(tmp_path, [cell("bowl", "a", 2), cell("valley", "a", 2)], TASKS, {})
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    other = cell("valley", "b", 3)._replace(rounds=rounds(3, start=0.25))
+    with pytest.raises(PlumblineError, match=r"valley: .* seed 0's initial design is 0 under a and 0\.25 under b"):
+        add_cells(tmp_path, [cell("bowl", "b", 2), other], TASKS, {})
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_all_cells_of_a_task_may_be_replaced_by_others(tmp_path: Path) -> None:
+    add_cells(tmp_path, [cell("bowl", "a", 2)], TASKS, {})
+    assert add_cells(tmp_path, [cell("bowl", "a", 2)._replace(rounds=rounds(2, start=0.25))], TASKS, {}) == 1
 
 
 def test_a_cell_that_was_empty_is_filled(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 
 from plumbline.analysis.atlas.rounds import COLUMNS, LEVELS
+from plumbline.analysis.atlas.starts import first_apart
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic, read_csv, read_json, write_text
 from plumbline.store.records import read_table
@@ -172,6 +173,10 @@ def add_cells(folder: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: M
         cells: the cells.
         tasks: `tasks.csv` of all tasks of the atlas, but for what trials tell.
         facts: of `edition.json`, besides its name.
+
+    Raises:
+        PlumblineError: the folder holds another edition, or trials of a task have other initial designs than those
+            that are there.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if is_edition(folder):
@@ -179,8 +184,11 @@ def add_cells(folder: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: M
     known = read_cells(folder) if (folder / "cells.csv").is_file() else pd.DataFrame(columns=CELLS)
     seeds = known.set_index(PAIR)["seeds"].to_dict()
     new = [cell for cell in cells if cell.about["seeds"] >= seeds.get(cell.pair, 0)]
-    for task in dict.fromkeys(cell.pair[0] for cell in new):
-        _write_rounds(folder / f"{task}.parquet", [cell for cell in new if cell.pair[0] == task])
+    tasks_of_new = dict.fromkeys(cell.pair[0] for cell in new)
+    rounds = {task: _rounds_with(folder, task, [cell for cell in new if cell.pair[0] == task]) for task in tasks_of_new}
+    for task, every in rounds.items():
+        if every is not None:
+            _write_rounds(folder / f"{task}.parquet", every)
     pairs = {cell.pair for cell in new}
     stays = [pair not in pairs for pair in known[PAIR].itertuples(index=False, name=None)]
     about = pd.DataFrame([cell.about for cell in new], columns=CELLS).astype({"seconds": float})
@@ -198,17 +206,31 @@ def _with_facts(tasks: pd.DataFrame, folder: Path, cells: Sequence[Cell]) -> pd.
     return tasks.merge(known.drop_duplicates("task", keep="last"), on="task", how="left")[TASKS]
 
 
-def _write_rounds(path: Path, cells: Sequence[Cell]) -> None:
-    """Write the rounds of a task's cells into its file, in place of those of the same methods."""
+def _rounds_with(folder: Path, task: str, cells: Sequence[Cell]) -> pd.DataFrame | None:
+    """Return the rounds of a task's file with those of some cells, in place of the same methods'; None of no rounds.
+
+    Raises:
+        PlumblineError: their initial designs have other values.
+    """
     frames = [cell.rounds.assign(method=cell.pair[1]) for cell in cells if cell.rounds is not None]
+    path = folder / f"{task}.parquet"
     if path.is_file():
         old = _as_numbers(read_table(path, remedy=REMEDY)).to_pandas().astype({"method": str})
         frames.append(old[~old["method"].isin([cell.pair[1] for cell in cells])])
     if not frames:
-        return
+        return None
     every = pd.concat(frames, ignore_index=True).sort_values(["method", "seed", "round"], kind="stable")
-    every = every.astype({"method": "category", **dict.fromkeys(LEVELS, "boolean")})
-    table = arrow.Table.from_pandas(every[SCHEMA.names], SCHEMA, preserve_index=False).replace_schema_metadata(None)
+    if apart := first_apart(every):
+        raise PlumblineError(
+            f"{task}: the best value of seed {apart.seed}'s initial design is {apart.value:.6g} under {apart.method} "
+            f"and {apart.other_value:.6g} under {apart.other}: these trials read other data or another trained model"
+        )
+    return every
+
+
+def _write_rounds(path: Path, rounds: pd.DataFrame) -> None:
+    rounds = rounds.astype({"method": "category", **dict.fromkeys(LEVELS, "boolean")})
+    table = arrow.Table.from_pandas(rounds[SCHEMA.names], SCHEMA, preserve_index=False).replace_schema_metadata(None)
     with atomic(path) as part:
         parquet.write_table(table, part, compression="zstd", compression_level=15, write_page_checksum=True)
 
