@@ -149,6 +149,7 @@ SMALL = {
 INSERTED = (b'"', b"\n", b"\r", b"\0", b",", b">", b"\xff", b"(", b"[H]", b"%99", b"9" * 30, "\u2028".encode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SMALL)
 def test_damaged_bytes_are_a_table_or_one_line(tmp_path: Path, kind: str) -> None:
     name, whole = SMALL[kind]

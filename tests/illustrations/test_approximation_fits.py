@@ -50,6 +50,7 @@ def test_the_exact_query_is_where_the_improvement_of_an_exact_process_is_greates
     assert float(found.exact_query) == float(x[improvement.argmax()])
 
 
+@pytest.mark.slow
 def test_as_many_inducing_points_as_data_ask_where_the_exact_process_does() -> None:
     """Else the distances would say nothing of the approximation."""
     options = FitsOptions(
@@ -60,6 +61,7 @@ def test_as_many_inducing_points_as_data_ask_where_the_exact_process_does() -> N
     assert abs(float(found.elbo_query - found.exact_query)) <= 0.03
 
 
+@pytest.mark.slow
 def test_a_query_alone_leaves_the_process_as_the_elbo_left_it() -> None:
     kept = FitsOptions(method=EulboMethodOptions(inducing=4, training=LONG, refines="nothing"))
     _, history = draw(chance(2))

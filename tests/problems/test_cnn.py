@@ -134,6 +134,7 @@ class Killed(OSError):  # noqa: N818
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.02, 0.4, 0.6, 0.98])
 def test_a_trial_that_is_killed_while_it_trains_ends_with_the_same_bytes(
     data_folder: Path,

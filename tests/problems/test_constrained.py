@@ -88,6 +88,7 @@ def test_the_minimum_is_where_the_figure_marks_it(problem: Problem) -> None:
     assert torch.linalg.vector_norm(problem.optimisers[0] - problem.optimisers.new_tensor([0.507, 0.183])) < 0.02
 
 
+@pytest.mark.slow
 def test_the_minimum_is_the_best_along_the_parabola(problem: Problem) -> None:
     """By one-dimensional searches from each of many brackets of both branches: to 1e-9 in value, 1e-6 in place."""
 
@@ -112,6 +113,7 @@ def test_the_minimum_is_the_best_along_the_parabola(problem: Problem) -> None:
     assert point(x2, side) == pytest.approx(problem.optimisers[0].tolist(), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_no_constrained_search_finds_a_better_one(problem: Problem) -> None:
     """From points all over the square, by a search that knows nothing of the parabola's formula."""
     assert problem.optimum is not None

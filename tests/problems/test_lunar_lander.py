@@ -68,6 +68,7 @@ def test_a_good_controller_lands_and_beats_others() -> None:
     assert good > 200 > 0 > middling
 
 
+@pytest.mark.slow
 def test_the_number_of_processes_makes_no_difference() -> None:
     alone = problem(terrains=7, processes=1)(X, noise=False)
     for processes in (3, 9):

@@ -46,6 +46,7 @@ def spellings(smiles: str, seed: int) -> list[str]:
 MOLECULES = [*DRUGS.values(), *generated_molecules(30, 5), *ODD]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(4))
 def test_every_column_and_score_is_equal_in_every_spelling(block: int) -> None:
     for number, smiles in enumerate(MOLECULES[block::4]):

@@ -287,6 +287,7 @@ def rough_and_fitted(seed: int) -> tuple[Situation, GP]:
     return place, build_method("ei", {"model": ROUGH_MODEL}, place.domain).fit(place.history)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ei", "logei", "plug-in-ei", "pi", "ucb", "nei"])
 def test_a_search_around_the_incumbent_does_no_harm(name: str) -> None:
     """On 30 surrogates; docs/methods/acquisition-functions.md has the counts.

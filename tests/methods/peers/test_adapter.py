@@ -183,6 +183,7 @@ def test_an_error_advises_no_method_that_is_absent_or_cannot_search_the_space(mo
     assert "optuna" not in advised
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), CASES, ids=LABELS)
 def test_proposals_are_better_than_most_of_the_data(name: str, options: dict[str, Any]) -> None:
     """Values are maximised, in the units of the box."""
@@ -191,6 +192,7 @@ def test_proposals_are_better_than_most_of_the_data(name: str, options: dict[str
     assert np.median(values) > history.Y.median().item()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), CASES, ids=LABELS)
 def test_failed_evaluations_are_no_values(name: str, options: dict[str, Any]) -> None:
     method, whole = installed(name, options, box()), on_a_hill(15, initial=5)
@@ -210,6 +212,7 @@ def test_without_any_value_proposals_are_random(name: str, options: dict[str, An
     assert ((BOX[0] <= X) & (BOX[1] >= X)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), CASES, ids=LABELS)
 def test_a_resumed_trial_ends_with_the_same_bytes(
     name: str, options: dict[str, Any], cheap_spec: Make, tmp_path: Path

@@ -20,6 +20,7 @@ KEPT = [(name, options) for name, options in CASES if name not in ("botorch-loop
 LABELS = ["-".join([name, *map(str, options.values())]) for name, options in KEPT]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), KEPT, ids=LABELS)
 def test_values_are_those_of_the_points_asked_for_in_their_order(name: str, options: dict[str, Any]) -> None:
     method, history = installed(name, options, box()), on_a_hill(11)

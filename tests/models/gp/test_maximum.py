@@ -88,6 +88,7 @@ def botorchs(data: DataSets, options: ModelOptions) -> float:
     return mll(model(*model.train_inputs), model.train_targets).item()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", CHOICES, ids=str)
 def test_maxima_are_as_great_as_botorchs_on_most_data(options: ModelOptions) -> None:
     """Where there are several, either may find a greater one; where a ridge is flat, either may stop first."""
