@@ -315,3 +315,22 @@ def test_records_of_another_experiment_are_refused(run: Run, collected: Path) ->
         run("table", "TINY-T1", "--records", "T1-s.parquet", "-o", "t.csv"),
         "T1-s.parquet has no column",
     )
+
+
+def test_a_model_that_is_kept_with_the_atlas_is_copied(run: Run, root: Path, tmp_path: Path) -> None:
+    kept = root / "results/atlas/models/selfies-vae-10k.npz"
+    command = (
+        "model",
+        "selfies-vae-10k",
+        "--catalogue",
+        root / "config/models.yaml",
+        "-o",
+        "models/selfies-vae-10k.npz",
+    )
+    code, output, _ = run(*command)
+    assert code == 0
+    assert output == f"models/selfies-vae-10k.npz: a copy of {kept}\n"
+    assert (tmp_path / "models/selfies-vae-10k.npz").read_bytes() == kept.read_bytes()
+    code, _, errors = run(*command, "--anew")
+    assert code == 2
+    assert "guacamol-10k" in errors, "a training needs its data"

@@ -79,19 +79,29 @@ def model(
     catalogue: Annotated[Path, path_option(help="the list of models")] = Path("config/models.yaml"),
     device: DeviceOption = "cpu",
     jobs: Annotated[int, typer.Option(min=1, max=1024, help="processes, for trainers that can have several")] = 1,
+    anew: Annotated[bool, typer.Option("--anew", help="train it even if it is kept with the atlas")] = False,
 ) -> None:
-    """Train a model that problems or methods read from a file, or resume an interrupted training."""
+    """Train a model that problems or methods read from a file, or resume an interrupted training.
+
+    A model that is kept with the atlas (results/atlas/models) is copied: another training would end with another one.
+    """
     import logging
 
     from plumbline.api.running import one_thread
     from plumbline.core.device import device_called
     from plumbline.data.models import load_models
     from plumbline.trainers.base import train
+    from plumbline.trainers.kept import kept_model, take_kept
 
     refuse_losses(output, catalogue, *data.glob("raw/*"), *data.glob("features/*"))
+    entries = load_models(catalogue)
+    if not anew and name in entries and (kept := kept_model(name, entries[name])):
+        take_kept(kept, output)
+        print(f"{output}: a copy of {kept}")
+        return
     logging.basicConfig(level=logging.INFO, format="%(message)s")  # a line an epoch
     with one_thread():
-        train(name, load_models(catalogue), data, output, device_called(device), jobs)
+        train(name, entries, data, output, device_called(device), jobs)
     print(output)
 
 

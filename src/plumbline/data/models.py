@@ -34,6 +34,13 @@ class ModelEntry(Options):
     resources: Resources = TRAINING
     hours: PositiveFloat | None = None
 
+    def origin(self, name: str) -> dict[str, Any]:
+        """Return what the file of the model called `name` says of its training.
+
+        Without the title, since the file's content is part of trials' keys.
+        """
+        return {"name": name, **self.model_dump(mode="json", include={"trainer", "options", "seed"})}
+
 
 def load_models(path: Path) -> dict[str, ModelEntry]:
     """Return the models listed in a YAML file, by name; none if there is no such file.

@@ -67,5 +67,4 @@ def train(
     stream = torch.Generator().manual_seed(stream_seed(f"model {name}", entry.seed, "model"))
     unfinished = output.with_name(f".{output.stem}.unfinished")
     trained: Trained = trainer.build(options, TrainingContext(data, stream, unfinished, device, jobs))
-    # Without the title, since the file's content is part of trials' keys.
-    trained.write(output, {"name": name, **entry.model_dump(mode="json", include={"trainer", "options", "seed"})})
+    trained.write(output, entry.origin(name))

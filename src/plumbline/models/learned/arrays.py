@@ -59,6 +59,17 @@ def read_arrays(path: Path) -> Iterator[Arrays]:
         raise PlumblineError(f"{path} is corrupt ({reason}): delete it and run again") from error
 
 
+def origin_of(path: Path) -> dict[str, Any]:
+    """Return what the file of a model says of its training.
+
+    Raises:
+        PlumblineError: as of `read_arrays`.
+    """
+    with read_arrays(path) as held:
+        origin: dict[str, Any] = json.loads(str(held["origin"]))
+    return origin
+
+
 def finite(held: Arrays, name: str, path: Path) -> NDArray[Any]:
     """Return an array of weights.
 
