@@ -15,7 +15,11 @@ import pandas as pd
 import pytest
 from typer.main import get_command
 
+import plumbline as pb
+from plumbline.analysis.atlas.interventions import LEVEL
 from plumbline.analysis.publish.answer import PANELS, comparisons, finding
+from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
+from plumbline.analysis.publish.estimates import rounded
 from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.cli.main import app
 from plumbline.registry.catalogue import catalogue
@@ -287,6 +291,21 @@ def test_the_answer_counts_the_comparisons_of_the_figure():
     ].value_counts()
     assert (recalibration["better"], recalibration.sum(), recalibration["worse"]) == (1, 10, 2)
     assert "In nine other searches we find no gain, and two losses" in words
+
+
+def test_the_answer_of_the_atlas_is_that_on_file():
+    words = " ".join(README.split())
+    atlas = AtlasNumbers(ROOT / "results" / "atlas", {})
+    for name in ("conformal", "twice the weight of the standard deviation"):
+        one = atlas.atlas_finding(name)
+        assert f"{rounded(one.value, 3)} ({rounded(one.low, 3)} to {rounded(one.high, 3)}" in words
+    assert f"p = {rounded(atlas.atlas_p('conformal'), 3)} after correction" in words
+    found = pb.atlas("findings")
+    primary = found[(found["of"] == "score") & found["p_corrected"].notna()]
+    assert f"on up to {primary['tasks'].max()} tasks" in words
+    assert not ((primary["value"] < 0) & (primary["p_corrected"] <= LEVEL)).any(), "no idea leaves significantly less"
+    error = found[found["of"] == "calibration_error"].set_index("analysis")["value"]
+    assert error.idxmin() == "conformal", "conformal sets improve the calibration most"
 
 
 ANSWERS = {
