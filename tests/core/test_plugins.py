@@ -14,7 +14,9 @@ import numpy as np
 import pytest
 import torch
 
+from plumbline.core.errors import PlumblineError
 from plumbline.core.plugins import (
+    LONGEST,
     call_timeout,
     culprit_of,
     is_of_machine,
@@ -103,6 +105,16 @@ def test_a_call_that_takes_too_long_is_charged_to_its_code() -> None:
     assert not is_of_machine(raised.value, [])
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is usual
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf"), 1e300])
+def test_a_timeout_that_no_timer_holds(seconds: float) -> None:
+    with pytest.raises(PlumblineError, match="timeout: seconds above 0"), call_timeout(seconds):
+        pass
+
+
+def test_the_longest_timeout_is_held() -> None:
+    sleep_in(LONGEST, "method 'a'", seconds=0)
 
 
 def sleep_in(timeout: float | None, *culprits: str, seconds: float = 5) -> None:

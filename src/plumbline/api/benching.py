@@ -354,8 +354,6 @@ def run_each(
     processes = cpu_count() if cores is None else cores
     if processes < 1:
         raise PlumblineError(f"cores: one or more (got {cores})")
-    if timeout is not None and not timeout > 0:
-        raise PlumblineError(f"timeout: seconds above 0 (got {timeout})")
     if processes > 1:
         yield from run_in_processes(specs, store, data, processes, timeout)
         return

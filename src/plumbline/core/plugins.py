@@ -40,6 +40,9 @@ OF_MACHINE = frozenset(
 Signals = list[signal.Signals] | None
 """Signals that came during a job; None where that cannot be told."""
 
+LONGEST = 1e9
+"""Seconds, some thirty years, that a timer can hold everywhere."""
+
 _TIMEOUT: ContextVar[float | None] = ContextVar("timeout", default=None)
 """Seconds that a call of plug-in code may take."""
 
@@ -94,7 +97,12 @@ def call_timeout(seconds: float | None) -> Iterator[None]:
     """Let each block of `plugin_code` in this block take at most so many seconds; None: as many as it wants.
 
     Python is interrupted, and so are sleeping and waiting, but not a loop in compiled code.
+
+    Raises:
+        PlumblineError: the seconds are not above 0, or more than a timer holds.
     """
+    if seconds is not None and not 0 < seconds <= LONGEST:
+        raise PlumblineError(f"timeout: seconds above 0, at most {LONGEST:g} (got {seconds})")
     token = _TIMEOUT.set(seconds)
     try:
         yield
