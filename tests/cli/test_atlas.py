@@ -50,6 +50,11 @@ def test_findings_and_their_figure(run: Run, edition: Path, tmp_path: Path) -> N
     assert errors.loc["recalibrated in closed form", "high"] < 0
 
 
+@pytest.mark.parametrize("options", [("--findings", "--task", "task-1"), ("--ranks", "--findings")])
+def test_listings_exclude_one_another(run: Run, edition: Path, options: tuple[str, ...]) -> None:
+    check_one_line(run("atlas", *options, "--folder", edition), "give one of them")
+
+
 def test_no_atlas(run: Run, tmp_path: Path) -> None:
     check_one_line(run("atlas", "--folder", tmp_path / "none"), "no atlas at")
     check_one_line(

@@ -16,15 +16,9 @@ LIBRARIES = ("plumbline", "torch", "botorch", "gpytorch", "numpy", "scipy")
 
 def latex(bench: Bench, result: Compared) -> str:
     """Return the scores as a LaTeX table, each beside one's own, with the best one and its equals in bold."""
-    import pandas as pd
+    from plumbline.analysis.atlas.score_table import score_table
 
-    from plumbline.analysis.atlas.standing import score_blocks
-    from plumbline.analysis.comparisons.compare import Comparison, compared
-    from plumbline.analysis.comparisons.latex import latex_table
-
-    blocks = score_blocks(result.trials, [bench.method.name, *bench.against])
-    note = "Over all tasks: of means over seeds, paired by task, of which there are so many as stands under seeds."
-    return latex_table(pd.DataFrame(compared(blocks, "mean"), columns=Comparison._fields), "mean", note)
+    return score_table(result.trials, bench.method.name, result.differences)
 
 
 def paragraph(bench: Bench, result: Compared) -> str:

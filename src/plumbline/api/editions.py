@@ -55,7 +55,8 @@ def atlas(
         `results/atlas/README.md` explains all columns.
 
     Raises:
-        PlumblineError: no atlas there, one of another edition, or an unknown part, task or method.
+        PlumblineError: no atlas there, one of another edition, an unknown part, task or method, or findings of a part
+            of the tasks or methods: the protocol's are of all.
 
     Examples:
         >>> rounds = pb.atlas(task="common-levy-5-0.1", methods=["atlas-logei", "optuna-gp"])
@@ -68,12 +69,16 @@ def atlas(
 
     if part not in get_args(Part):
         raise unknown("part of the atlas", part, get_args(Part))
+    wanted = names_of(methods, "methods")
+    if part == "findings" and (task or wanted):
+        raise PlumblineError(
+            "the findings are of all tasks and methods, as the protocol has them: leave `task` and `methods` out"
+        )
     place = on_file(ATLAS) if folder is None else Path(folder)
     check_edition(place)
     cells, tasks = read_cells(place), read_tasks(place)
     if task and task not in set(tasks["task"]):
         raise unknown("task of the atlas", task, tasks["task"])
-    wanted = names_of(methods, "methods")
     for method in wanted:
         if method not in set(cells["method"]):
             raise unknown("method of the atlas", method, cells["method"].unique())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from plumbline.cli.app import DATA, USE, DataOption, app, path_option
+from plumbline.core.errors import PlumblineError
 from plumbline.core.words import counted
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ def atlas(
     from plumbline.api.editions import add_to_atlas, atlas
     from plumbline.core.places import ATLAS, on_file
 
+    listings = [name for name, given in {"--task": task, "--findings": findings, "--ranks": ranks}.items() if given]
+    if len(listings) > 1:
+        raise PlumblineError(f"{', '.join(listings)}: each is a listing of its own; give one of them")
     if add is not None:
         print(f"{counted(add_to_atlas(add, data=data, folder=folder), 'cell')} added or replaced")
     found = atlas("findings", folder=folder) if findings or figure is not None else None

@@ -46,7 +46,8 @@ def test_a_difference_is_paired_by_seed_and_then_averaged_over_pairs() -> None:
     trials = pd.DataFrame(rows, columns=["task", "method", "seed", "score"])
     assert differences(trials, [("a", "b")], "score").dropna().to_dict() == {"t": 1.5}
     assert differences(trials, [("a", "b"), ("c", "b")], "score").dropna().to_dict() == {"t": (1.5 + 9.5) / 2}
-    assert differences(trials, [("z", "b")], "score").empty
+    for absent in ([("z", "b")], [("a", "z"), ("a", "b")], [("y", "z")]):
+        assert differences(trials, absent, "score").dropna().empty, "a task that lacks a pair has no difference"
 
 
 def test_an_effect_is_found_where_it_is() -> None:

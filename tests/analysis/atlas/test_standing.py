@@ -1,30 +1,10 @@
 """A method of one's own among those on file, against numbers by hand."""
 
 import numpy as np
-import pandas as pd
 import pytest
+from made_trials import TRIALS, trials_of
 
-from plumbline.analysis.atlas.standing import ALL, paired_differences, rank_intervals, score_blocks, standing
-from plumbline.analysis.comparisons.compare import compared
-
-
-def trials_of(**scores: dict[str, list[float]]) -> pd.DataFrame:
-    """Return trials with these scores, by method and task; seeds are 0, 1, ..."""
-    rows = [
-        (task, method, seed, score, score / 2, 0.1, 1.0)
-        for method, of_task in scores.items()
-        for task, numbers in of_task.items()
-        for seed, score in enumerate(numbers)
-    ]
-    return pd.DataFrame(rows, columns=["task", "method", "seed", "score", "final", "calibration_error", "seconds"])
-
-
-TRIALS = trials_of(
-    mine={"a": [0.1, 0.3], "b": [0.5, 0.7, 0.6], "c": [np.nan]},
-    good={"a": [0.2, 0.1], "b": [0.1, 0.2], "c": [0.0]},
-    tied={"a": [0.2, 0.2], "b": [0.6]},
-    part={"a": [0.0, 0.0]},
-)
+from plumbline.analysis.atlas.standing import ALL, paired_differences, rank_intervals, standing
 
 
 def test_ranks_are_among_the_methods_that_have_all_tasks_of_one_s_own() -> None:
@@ -96,12 +76,9 @@ def test_p_values_of_means_over_tasks_are_corrected_for_the_methods() -> None:
     assert first.p_corrected < 0.05 < second.p_corrected
 
 
-def test_the_table_over_all_tasks_has_their_means() -> None:
-    *_, over = score_blocks(TRIALS, ["mine", "good", "part"])
-    assert over.values("mine") == pytest.approx([0.2, 0.6])
-    assert over.paired("good", "mine") == (pytest.approx([0.15, 0.15]), pytest.approx([0.2, 0.6]))
-    rows = {row.method: row for row in compared([over], "mean")}
-    assert (rows["good"].pairs, rows["good"].difference) == (2, pytest.approx(-0.25))
-    assert (rows["part"].seeds, rows["part"].pairs) == (1, 1)
-    assert np.isnan(rows["part"].difference)
-    assert rows["good"].among_best
+def test_the_other_way_round_it_is_the_same_test() -> None:
+    rng = np.random.default_rng(5)
+    both = trials_of(**{name: {f"t{i}": rng.exponential(size=4).tolist() for i in range(7)} for name in ("a", "b")})
+    for one, other in zip(paired_differences(both, "a", ["b"]), paired_differences(both, "b", ["a"]), strict=True):
+        assert (one.difference, one.low, one.high) == pytest.approx((-other.difference, -other.high, -other.low))
+        assert one.p == pytest.approx(other.p)

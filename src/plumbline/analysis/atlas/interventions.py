@@ -134,19 +134,21 @@ def mean_over_tasks(values: pd.Series, analysis: str, of: str) -> Finding:
 def differences(trials: pd.DataFrame, pairs: Sequence[Pair], metric: str) -> pd.Series:
     """Return the mean difference of a metric, method minus baseline, of each task: over shared seeds, then over pairs.
 
+    A task that lacks one of the pairs has NaN.
+
     Args:
         trials: as `scores.trials` returns them.
         pairs: methods with their baselines.
         metric: a column of `trials`.
     """
-    concerned = trials[trials["method"].isin({name for pair in pairs for name in pair})]
+    concerned = trials[trials["method"].isin(names := sorted({name for pair in pairs for name in pair}))]
     by_method = concerned.pivot_table(index=["task", "seed"], columns="method", values=metric, observed=True)
+    by_method = by_method.reindex(columns=names)
     found = [
         (by_method[method] - by_method[baseline]).groupby(level="task", observed=True).mean()
         for method, baseline in pairs
-        if method in by_method and baseline in by_method
     ]
-    return pd.concat(found, axis=1).mean(axis=1, skipna=False) if found else pd.Series(dtype=float)
+    return pd.concat(found, axis=1).mean(axis=1, skipna=False)
 
 
 def within_methods(trials: pd.DataFrame) -> pd.Series:
@@ -166,6 +168,8 @@ def _correlations(rows: pd.DataFrame, x: str, y: str, within: list[str], fewest:
     groups = known.groupby(within, observed=True)
     varied = (groups[[x, y]].transform("max") > groups[[x, y]].transform("min")).all(axis=1)
     enough = groups[x].transform("size") >= fewest
+    if not (varied & enough).any():
+        return pd.Series(dtype=float, index=pd.MultiIndex.from_product([[]] * len(within), names=within))
     kept = known[varied & enough].groupby(within, observed=True)[[x, y]]
     return kept.corr(method="spearman")[x].xs(y, level=-1)
 

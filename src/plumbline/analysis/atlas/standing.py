@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from plumbline.analysis.atlas.interventions import differences, mean_over_tasks
-from plumbline.analysis.comparisons.compare import Block
 from plumbline.analysis.comparisons.effects import ALL
+from plumbline.core.seeding import stream_seed
+from plumbline.statistics.inference import TAIL, Mean
 from plumbline.statistics.multiple_tests import holm
 
 Array = NDArray[np.float64]
@@ -58,10 +58,12 @@ def rank_intervals(scores: Array) -> tuple[Array, Array]:
     methods, tasks = scores.shape
     if tasks < 2:
         return np.full(methods, np.nan), np.full(methods, np.nan)
-    drawn = np.random.default_rng(0).multinomial(tasks, np.full(tasks, 1 / tasks), RESAMPLES)
+    drawn = np.random.default_rng(stream_seed("ranks", tasks, "bootstrap")).multinomial(
+        tasks, np.full(tasks, 1 / tasks), RESAMPLES
+    )
     means = scores @ drawn.T
     ranks = 1 + (means[:, None] > means[None]).sum(axis=1)
-    low, high = np.quantile(ranks, [0.025, 0.975], axis=1, method="inverted_cdf")
+    low, high = np.quantile(ranks, [TAIL, 1 - TAIL], axis=1, method="inverted_cdf")
     return low, high
 
 
@@ -95,52 +97,23 @@ def paired_differences(trials: pd.DataFrame, mine: str, against: Sequence[str]) 
         mine: one's own method.
         against: the others.
     """
-    blocks = score_blocks(trials, [mine, *against])
+    known = trials.dropna(subset="score")
+    index = ["task", "seed"]
+    scores = known.pivot_table(index=index, columns="method", values="score", observed=True, sort=False)
+    scores = scores.reindex(columns=[mine, *against])
     over, of_tasks = [], []
     for other in against:
-        mean = mean_over_tasks(differences(trials, [(mine, other)], "score"), f"{mine} {other}", "score")
-        over.append(Difference(other, ALL, mean.tasks, mean.value, mean.low, mean.high, mean.p))
-        of_tasks.append([_of_task(block, mine, other) for block in blocks if block.task != ALL])
+        by_task = (scores[mine] - scores[other]).dropna().groupby(level="task", sort=False)
+        over.append(_difference(by_task.mean(), mine, other, ALL))
+        of_tasks.append([_difference(values, mine, other, str(task)) for task, values in by_task])
     corrected = holm([1.0 if np.isnan(one.p) else one.p for one in over])
     over = [one._replace(p_corrected=one.p if np.isnan(one.p) else p) for one, p in zip(over, corrected, strict=True)]
     return [one for mean, rows in zip(over, of_tasks, strict=True) for one in (mean, *rows) if one.pairs]
 
 
-def _of_task(block: Block, mine: str, other: str) -> Difference:
-    apart, pairs = block.apart(mine, other, "mean")
-    if apart is None:
-        ours, theirs = block.paired(mine, other)
-        return Difference(other, block.task, pairs, float(np.mean(ours - theirs)) if pairs else np.nan, *[np.nan] * 3)
-    return Difference(other, block.task, pairs, apart.value, *apart.interval(), apart.p_two_sided())
-
-
-class OverTasks(Block):
-    """The scores of all tasks, by task and seed: a task counts once, with its mean over seeds."""
-
-    def values(self, method: str) -> Array:
-        """Return the mean of each task."""
-        return self.series[method].groupby(level="task").mean().to_numpy(dtype=float)
-
-    def paired(self, method: str, baseline: str) -> tuple[Array, Array]:
-        """Return the means of each task over the seeds that two methods both have."""
-        both = pd.concat([self.series[method], self.series[baseline]], axis=1, join="inner")
-        ours, theirs = both.groupby(level="task").mean().to_numpy(dtype=float).T
-        return ours, theirs
-
-
-def score_blocks(trials: pd.DataFrame, methods: Sequence[str]) -> list[Block]:
-    """Return the scores of some methods on each task that the first of them has a score on, and then on all of them.
-
-    On all tasks a method has those that the first has too.
-    """
-    known = trials.dropna(subset="score").set_index(["task", "seed"])
-    own = known[known["method"] == methods[0]]
-    tasks = list(dict.fromkeys(own.index.get_level_values("task")))
-    series = {
-        name: known.loc[(known["method"] == name) & known.index.isin(tasks, level="task"), "score"] for name in methods
-    }
-    of_tasks = [
-        Block("score", task, "lower", {name: one[one.index.isin([task], level="task")] for name, one in series.items()})
-        for task in tasks
-    ]
-    return [*of_tasks, OverTasks("score", ALL, "lower", series)]
+def _difference(values: pd.Series, mine: str, other: str, task: str) -> Difference:
+    """Return the mean of differences. Resamples go by the pair of methods, whichever of them is one's own."""
+    if len(values) < 2:
+        return Difference(other, task, len(values), float(values.mean()), low=np.nan, high=np.nan, p=np.nan)
+    mean = Mean(values.to_numpy(dtype=float), " ".join([task, *sorted([mine, other])]))
+    return Difference(other, task, len(values), mean.value, *mean.interval(), mean.p_two_sided())

@@ -1,15 +1,13 @@
 """Comparisons as a LaTeX table."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from math import isnan
 from typing import Any
 
 import pandas as pd
 
-HEADERS = ["method", "seeds", "{location}, 95\\% interval", "difference, 95\\% interval", "$p$", "Holm"]
 
-
-def latex_table(frame: pd.DataFrame, location: str = "mean", note: str = "") -> str:
+def latex_table(frame: pd.DataFrame, location: str = "mean") -> str:
     """Return comparisons as a floating table with a caption, for the package booktabs.
 
     The best method of each metric and task is bold, and so are those that are not significantly different from it.
@@ -17,16 +15,28 @@ def latex_table(frame: pd.DataFrame, location: str = "mean", note: str = "") -> 
     Args:
         frame: as `plumbline.api.compare` returns it.
         location: `mean` or `median`: what its numbers are.
-        note: a sentence at the end of the caption.
     """
-    lines = ["\\begin{table}", "\\centering", "\\begin{tabular}{lrrrrr}", "\\toprule"]
-    lines.append(" & ".join(HEADERS).format(location=location) + " \\\\")
+    headers = ["method", "seeds", f"{location}, 95\\% interval", "difference, 95\\% interval", "$p$", "Holm"]
+    blocks = {}
     for (metric, task), rows in frame.groupby(["metric", "task"], sort=False):
         better = rows["better"].iloc[0]
-        heading = f"{metric} on {task}{f' ({better} is better)' if better else ''}"
+        blocks[f"{metric} on {task}{f' ({better} is better)' if better else ''}"] = rows
+    return floating_table(headers, blocks, caption(frame, location))
+
+
+def floating_table(headers: Sequence[str], blocks: Mapping[str, pd.DataFrame], words: str) -> str:
+    """Return a floating table: under each heading a row a method.
+
+    Args:
+        headers: of the six columns.
+        blocks: rows by their heading, with the columns `method`, `seeds`, `value`, `low`, `high`, `difference`,
+            `difference_low`, `difference_high`, `p`, `p_corrected`, and `among_best`, whose methods are bold.
+        words: the caption, in LaTeX.
+    """
+    lines = ["\\begin{table}", "\\centering", "\\begin{tabular}{lrrrrr}", "\\toprule", f"{' & '.join(headers)} \\\\"]
+    for heading, rows in blocks.items():
         lines += ["\\midrule", f"\\multicolumn{{6}}{{l}}{{{escaped(heading)}}} \\\\"]
-        lines += [" & ".join(_cells(row)) + " \\\\" for row in rows.to_dict("records")]
-    words = " ".join(filter(None, [caption(frame, location), escaped(note)]))
+        lines += [f"{' & '.join(_cells(row))} \\\\" for row in rows.to_dict("records")]
     lines += ["\\bottomrule", "\\end{tabular}", f"\\caption{{{words}}}", "\\end{table}"]
     return "\n".join(lines) + "\n"
 

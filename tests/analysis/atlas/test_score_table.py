@@ -1,0 +1,50 @@
+"""The LaTeX table of scores says what the differences say."""
+
+import re
+
+import numpy as np
+import pytest
+from made_trials import TRIALS, trials_of
+
+from plumbline.analysis.atlas.score_table import block, score_table
+from plumbline.analysis.atlas.standing import ALL, paired_differences
+
+
+def test_its_numbers_are_those_of_the_differences() -> None:
+    rng = np.random.default_rng(0)
+    spread = {"mine": 1.0, "near": 1.01, "far": 3.0}
+    trials = trials_of(
+        **{name: {f"t{i}": (at + 0.1 * rng.normal(size=6)).tolist() for i in range(8)} for name, at in spread.items()}
+    )
+    differences = paired_differences(trials, "mine", ["near", "far"])
+    for task in (ALL, "t3"):
+        rows = block(trials, task, list(spread), differences).set_index("method")
+        for one in differences:
+            if one.task == task:
+                row = rows.loc[one.against]
+                assert (row["difference"], row["difference_low"], row["difference_high"]) == one[3:6]
+                assert (row["p"], row["p_corrected"]) == pytest.approx((one.p, one.p_corrected), nan_ok=True)
+        assert rows["among_best"].to_dict() == {"mine": True, "near": True, "far": False}
+        assert rows["difference"].isna().to_dict() == {"mine": True, "near": False, "far": False}
+    assert rows.loc["far", "value"] == pytest.approx(trials.query("method == 'far' and task == 't3'")["score"].mean())
+
+
+def test_over_all_tasks_a_task_counts_once() -> None:
+    methods = ["mine", "good", "part"]
+    known = TRIALS.dropna(subset="score").query("task != 'c'")
+    rows = block(known, ALL, methods, paired_differences(TRIALS, "mine", methods[1:])).set_index("method")
+    assert rows["seeds"].to_dict() == {"mine": 2, "good": 2, "part": 1}
+    assert rows.loc["mine", "value"] == pytest.approx((0.2 + 0.6) / 2)
+    assert rows.loc["good", "difference"] == pytest.approx(0.25)
+    assert np.isnan(rows.loc["part", "low"])
+
+
+def test_the_text_has_a_block_a_task_and_is_safe_for_latex() -> None:
+    trials = TRIALS.replace({"method": {"mine": "my_method"}})
+    text = score_table(trials, "my_method", paired_differences(trials, "my_method", ["good", "part"]))
+    assert re.findall(r"score on (.*?) \(lower is better\)", text) == [ALL, "a", "b"]
+    assert "c " not in re.findall(r"score on (.*?) \(", text)
+    assert "my\\_method" in text
+    assert re.search(r"(?<!\\)_", text) is None
+    assert "corrected for 2 methods" in text
+    assert {line.count("&") for line in text.splitlines() if line.endswith("\\\\") and "multicolumn" not in line} == {5}
