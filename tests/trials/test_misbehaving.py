@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from plumbline.core.history import History
 from plumbline.methods.base import Method, Proposal
+from plumbline.registry.references import MethodRef
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import trial_key
 from plumbline.store.spec import TrialSpec
@@ -274,6 +275,28 @@ def test_what_is_global_is_put_back(
     assert now == before
     assert not first.failed
     assert bytes_of(second) == healthy[1]
+
+
+def noises(folder: TrialFolder) -> list[float]:
+    """What the toy problem added to each sum."""
+    return [row["f"][0] - sum(row["x"]) for row in rows_of(folder)]
+
+
+@pytest.mark.parametrize("draws", [0, 3])
+def test_a_problems_noise_depends_neither_on_the_method_nor_on_lockstep(
+    draws: int, specs: list[TrialSpec], tmp_path: Path
+) -> None:
+    Moody.at, Moody.act = 1, does(lambda: [chance() for _ in range(draws)])
+    (moody,) = run_trials(specs[:1], tmp_path, tmp_path)
+    (random_search,) = run_trials(
+        [specs[0].model_copy(update={"method": MethodRef(name="random")})], tmp_path, tmp_path
+    )
+    assert noises(moody) == pytest.approx(noises(random_search), abs=1e-12)
+    calm()
+    together = run_trials(specs, tmp_path / "together", tmp_path, lockstep=2)
+    alone = [run_trial(spec, tmp_path / "alone", tmp_path) for spec in specs]
+    for one, other in zip(together, alone, strict=True):
+        assert noises(one) == pytest.approx(noises(other), abs=1e-12)
 
 
 def test_a_seed_is_the_same_after_others(specs: list[TrialSpec], healthy: list[bytes], tmp_path: Path) -> None:

@@ -268,9 +268,7 @@ class Trial:
         """Return noisy and noise-free values at `X`; the noise does not depend on the method."""
         first, given = len(self.log), X.clone()
         streams = [self._noise(first + i) for i in range(len(X))]
-        if self.method.lockstep_size > 1:  # other trials were asked since this one
-            _seed(streams[0])
-        torch.default_generator.manual_seed(streams[0].initial_seed())
+        _seed(streams[0])  # the method may have drawn from the global streams, and other trials may
         with self._problem_code():
             Y, F = observe(self.problem, given, streams)
         if not torch.equal(given, X):

@@ -1,6 +1,7 @@
 """An edition's files: cells are added, replaced by more seeds, and never by fewer."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -86,6 +87,20 @@ def test_a_cell_that_was_empty_is_filled(tmp_path: Path) -> None:
     assert add_cells(tmp_path, [cell("bowl", "a", 1)], TASKS, {}) == 1
     assert len(read_rounds(tmp_path, ["bowl"])) == 3
     assert add_cells(tmp_path, [cell("bowl", "a", 0)], TASKS, {}) == 0
+
+
+def test_sets_that_hold_observations_in_part_are_refused(tmp_path: Path) -> None:
+    partial = rounds(1).assign(covered_80=[np.nan, 1.0, 0.5])
+    with pytest.raises(PlumblineError, match="sets of b hold observations in part"):
+        add_cells(tmp_path, [cell("bowl", "a", 1), cell("bowl", "b", 1)._replace(rounds=partial)], TASKS, {})
+
+
+def test_two_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
+    names = [f"m{i}" for i in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: add_cells(tmp_path / "atlas", [cell("bowl", name, 1)], TASKS, {}), names))
+    assert read_cells(tmp_path / "atlas")["method"].tolist() == names
+    assert sorted(read_rounds(tmp_path / "atlas", ["bowl"])["method"].unique()) == names
 
 
 def test_another_edition_is_refused_by_name(tmp_path: Path) -> None:

@@ -70,8 +70,9 @@ def test_covers_is_membership_of_the_exact_sets(n: int, alpha: float, seed: int,
         assert predictive.covers(y, alpha).tolist() == [float(one) for one in inside]
 
 
-def test_width_is_the_measure_of_what_is_covered_in_units_of_y() -> None:
-    predictive, alpha = forecast(1, 20, scale=7.0, even=True), 0.1
+@pytest.mark.parametrize("randomised", [False, True])
+def test_width_is_the_measure_of_what_is_covered_in_units_of_y(randomised: bool) -> None:
+    predictive, alpha = replace(forecast(1, 20, scale=7.0, even=True), randomised=randomised), 0.13
     span = 12 * predictive.sd.item()
     grid = predictive.mean + torch.linspace(-span / 2, span / 2, 20_001, dtype=torch.float64)
     many = ConformalPredictive(
@@ -79,12 +80,17 @@ def test_width_is_the_measure_of_what_is_covered_in_units_of_y() -> None:
         predictive.sd.expand(len(grid)),
         predictive.coefficients.expand(len(grid), -1, -1, -1),
         predictive.weights.expand(len(grid), -1, -1),
+        randomised=randomised,
     )
-    measured = many.covers(grid, alpha).mean().item() * span
+    covered = many.covers(grid, alpha)
+    measured = covered.mean().item() * span
     assert 0.1 * span < measured < 0.9 * span
     assert predictive.width(alpha).item() == pytest.approx(measured, abs=span / 20_000 * 10)
-    (intervals,) = predictive.edges(alpha)
-    assert sum(high - low for low, high in intervals) == pytest.approx(predictive.width(alpha).item())
+    if randomised:
+        assert ((covered > 0) & (covered < 1)).any()
+    else:
+        (intervals,) = predictive.edges(alpha)
+        assert sum(high - low for low, high in intervals) == pytest.approx(predictive.width(alpha).item())
 
 
 @pytest.mark.parametrize("m", [1, 2])
@@ -97,7 +103,7 @@ def test_a_set_with_too_few_data_is_unbounded(m: int) -> None:
     assert torch.isfinite(predictive.width(0.5)).all()
 
 
-@pytest.mark.parametrize("alpha", [0.2, 0.5])
+@pytest.mark.parametrize("alpha", [0.2, 0.47])
 def test_the_area_of_a_set_in_two_outcomes_is_that_on_a_grid(alpha: float) -> None:
     predictive = forecast(3, 15, 2, even=True, scale=3.0)
     side, reach = 801, 8.0
@@ -107,6 +113,10 @@ def test_the_area_of_a_set_in_two_outcomes_is_that_on_a_grid(alpha: float) -> No
     area = (mass > alpha).double().mean(dim=-1) * (2 * reach) ** 2 * predictive.sd.prod(dim=-1)
     assert (area > 0).all()
     torch.testing.assert_close(predictive.width(alpha), area, rtol=0.05, atol=0.0)
+    share = acceptance(mass, predictive.weights[:, 0, -1:], alpha, randomised=True)
+    expected = share.mean(dim=-1) * (2 * reach) ** 2 * predictive.sd.prod(dim=-1)
+    assert (expected < area).all()
+    torch.testing.assert_close(replace(predictive, randomised=True).width(alpha), expected, rtol=0.05, atol=0.0)
 
 
 def test_a_set_that_reaches_to_infinity_in_some_direction_is_unbounded() -> None:

@@ -17,6 +17,7 @@ from plumbline.analysis.atlas.rounds import COLUMNS, LEVELS
 from plumbline.analysis.atlas.starts import first_apart
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic, read_csv, read_json, write_text
+from plumbline.core.locks import locked
 from plumbline.store.records import read_table
 
 EDITION = "2026.12"
@@ -175,10 +176,15 @@ def add_cells(folder: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: M
         facts: of `edition.json`, besides its name.
 
     Raises:
-        PlumblineError: the folder holds another edition, or trials of a task have other initial designs than those
-            that are there.
+        PlumblineError: the folder holds another edition, trials of a task have other initial designs than those that
+            are there, or a set holds an observation in part.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder.with_name(f".{folder.name}.lock"), "adds to this atlas"):
+        return _add(folder, cells, tasks, facts)
+
+
+def _add(folder: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: Mapping[str, Any]) -> int:
     if is_edition(folder):
         check_edition(folder)
     known = read_cells(folder) if (folder / "cells.csv").is_file() else pd.DataFrame(columns=CELLS)
@@ -229,6 +235,12 @@ def _rounds_with(folder: Path, task: str, cells: Sequence[Cell]) -> pd.DataFrame
 
 
 def _write_rounds(path: Path, rounds: pd.DataFrame) -> None:
+    parts = rounds[list(LEVELS)].dropna(how="all").isin([0, 1]).all(axis=1)
+    if not parts.all():
+        raise PlumblineError(
+            f"{path.stem}: sets of {rounds.loc[parts.index[~parts][0], 'method']} hold observations in part "
+            "(randomised or marginal ones): an edition has sets that do or do not"
+        )
     rounds = rounds.astype({"method": "category", **dict.fromkeys(LEVELS, "boolean")})
     table = arrow.Table.from_pandas(rounds[SCHEMA.names], SCHEMA, preserve_index=False).replace_schema_metadata(None)
     with atomic(path) as part:

@@ -47,12 +47,19 @@ def _joined(edges: list[float], inside: list[bool]) -> list[tuple[float, float]]
 
 
 def exact_sets(coefficients: Tensor, weights: Tensor, alpha: float) -> ConformalSets:
-    """Return the conformal sets: the mass changes only at the roots of the quadratics.
+    """Return the conformal sets; arguments are those of `mass_by_interval`, and the miscoverage `alpha`."""
+    edges, mass = mass_by_interval(coefficients, weights)
+    return ConformalSets(edges, (mass > alpha) & (edges[:, 1:] > edges[:, :-1]))
+
+
+def mass_by_interval(coefficients: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the edges of intervals of labels, `b x (e + 1)`, and the mass in each, `b x e`.
+
+    The mass changes only at the roots of the quadratics.
 
     Args:
         coefficients: `b x 1 x n x 3` of `quadratics` at single test points with one output.
         weights: `b x 1 x (n + 1)`, the label's own last; they sum to one.
-        alpha: miscoverage.
     """
     constant, linear, square = coefficients.squeeze(1).unbind(dim=-1)
     # The root of larger size by the stable formula, the other from their product; a straight line has one.
@@ -62,8 +69,7 @@ def exact_sets(coefficients: Tensor, weights: Tensor, alpha: float) -> Conformal
     roots = torch.where(roots.isfinite(), roots, torch.inf).sort(dim=-1).values
     ends = torch.full_like(roots[:, :1], torch.inf)
     edges = torch.cat([-ends, roots, ends], dim=-1)
-    mass = conformity_mass(coefficients, weights, _between(edges)[..., None, None]).squeeze(1)
-    return ConformalSets(edges, (mass > alpha) & (edges[:, 1:] > edges[:, :-1]))
+    return edges, conformity_mass(coefficients, weights, _between(edges)[..., None, None]).squeeze(1)
 
 
 def _between(edges: Tensor) -> Tensor:
@@ -116,22 +122,31 @@ class ConformalPredictive(GaussianPredictive):
         return exact_sets(self.coefficients, self.weights, alpha)
 
     def width(self, alpha: float) -> Tensor:
-        """Return the length of the exact set (its volume for several outputs); inf where it is the whole line."""
+        """Return the length of the exact set, or its volume for several outputs; inf where it is unbounded.
+
+        Of randomised sets it is the expectation over the coin.
+        """
         if self.mean.ndim == 1:
-            return self.sets(alpha).width() * self.sd
+            edges, mass = mass_by_interval(self.coefficients, self.weights)
+            share, lengths = self._share(mass, alpha), edges[:, 1:] - edges[:, :-1]
+            return torch.where((share > 0) & (lengths > 0), share * lengths, 0.0).sum(dim=-1) * self.sd
         m = self.mean.shape[-1]
         z = VOLUME_SPREAD * draw_sobol_normal_samples(m, VOLUME_SAMPLES, seed=0, dtype=self.mean.dtype)
         log_density = -0.5 * (z / VOLUME_SPREAD).square().sum(dim=-1) - 0.5 * m * math.log(2 * math.pi)
         density = log_density.exp() / VOLUME_SPREAD**m
-        share = (self._inside(z, alpha) / density).mean(dim=-1)
+        share = (self._admitted(z, alpha) / density).mean(dim=-1)
         directions = torch.cat([torch.eye(m, dtype=z.dtype), -torch.eye(m, dtype=z.dtype), z[:DIRECTIONS]])
-        unbounded = self._inside(FAR * directions, alpha).any(dim=-1)
+        unbounded = (self._admitted(FAR * directions, alpha) > 0).any(dim=-1)
         return torch.where(unbounded, torch.inf, share * self.sd.prod(dim=-1))
 
-    def _inside(self, z: Tensor, alpha: float) -> Tensor:
-        """Whether each exact set holds each of `k x m` standard scores, `n x k` booleans."""
+    def _admitted(self, z: Tensor, alpha: float) -> Tensor:
+        """Return the probability that each exact set holds each of `k x m` standard scores: `n x k`."""
         labels = z[None, :, None, :].expand(len(self.mean), -1, -1, -1)
-        return conformity_mass(self.coefficients, self.weights, labels).squeeze(1) > alpha
+        return self._share(conformity_mass(self.coefficients, self.weights, labels).squeeze(1), alpha)
+
+    def _share(self, mass: Tensor, alpha: float) -> Tensor:
+        """Return the probability that labels of a mass are in the exact set, `n x k` like the mass."""
+        return acceptance(mass, self.weights[:, 0, -1:], alpha, randomised=self.randomised)
 
     def edges(self, alpha: float) -> Sequence[list[tuple[float, float]]]:
         """Return the intervals of each set of one output, in units of y."""
