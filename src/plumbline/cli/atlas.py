@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 AddOption = Annotated[
     Path | None, path_option("--add", help="add the finished trials of these results of the study atlas")
 ]
-FigureOption = Annotated[Path | None, path_option(help="write the figure of the interventions into this folder, as PNG and SVG")]
+FigureOption = Annotated[
+    Path | None, path_option(help="write the figure of the interventions into this folder, as PNG and SVG")
+]
 FolderOption = Annotated[Path | None, path_option(help="folder of the edition; results/atlas by default")]
 
 
@@ -23,7 +25,9 @@ FolderOption = Annotated[Path | None, path_option(help="folder of the edition; r
 def atlas(
     task: Annotated[str, typer.Option(help="show the methods on this task, by score")] = "",
     findings: Annotated[bool, typer.Option("--findings", help="show the analyses of the protocol")] = False,
-    ranks: Annotated[bool, typer.Option("--ranks", help="ranks of the methods, by track and by cost of an evaluation")] = False,
+    ranks: Annotated[
+        bool, typer.Option("--ranks", help="ranks of the methods, by track and by cost of an evaluation")
+    ] = False,
     figure: FigureOption = None,
     add: AddOption = None,
     folder: FolderOption = None,
