@@ -290,7 +290,7 @@ def test_the_answer_counts_the_comparisons_of_the_figure():
         "words"
     ].value_counts()
     assert (recalibration["better"], recalibration.sum(), recalibration["worse"]) == (1, 10, 2)
-    assert "In nine other searches we find no gain, and two losses" in words
+    assert "In nine other comparisons we find no gain, and two losses" in words
 
 
 def test_the_answer_of_the_atlas_is_that_on_file():
@@ -303,7 +303,7 @@ def test_the_answer_of_the_atlas_is_that_on_file():
     found = pb.atlas("findings")
     primary = found[(found["of"] == "score") & found["p_corrected"].notna()]
     assert f"on up to {primary['tasks'].max()} tasks" in words
-    assert not ((primary["value"] < 0) & (primary["p_corrected"] <= LEVEL)).any(), "no idea leaves significantly less"
+    assert not ((primary["value"] < 0) & (primary["p_corrected"] <= LEVEL)).any(), "no idea lowers it significantly"
     error = found[found["of"] == "calibration_error"].set_index("analysis")["value"]
     assert error.idxmin() == "conformal", "conformal sets improve the calibration most"
 

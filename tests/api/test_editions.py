@@ -74,7 +74,7 @@ def test_rounds(edition: Path) -> None:
 
 def test_findings_are_of_all_tasks_and_methods(edition: Path) -> None:
     for options in ({"task": TASK}, {"methods": ["ei", "random"]}):
-        with pytest.raises(PlumblineError, match="the findings are of all tasks and methods"):
+        with pytest.raises(PlumblineError, match="the findings are analyses of all tasks and methods"):
             pb.atlas("findings", folder=edition, **options)
     found = pb.atlas("findings", folder=edition)
     assert found["p_corrected"].isna().all(), "an edition of two methods has none of the pairs"

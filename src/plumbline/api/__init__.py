@@ -1,7 +1,7 @@
-"""The Python interface, on which the command line is written: `import plumbline as pb`.
+"""The Python interface, on which the command line is built: `import plumbline as pb`.
 
-Every function returns a pandas table, but for `show`, which prints. A method or a task is an entry of the YAML files in
-`config/methods` and `config/tasks`; a class is registered code, which entries name and give options.
+Every function returns a pandas DataFrame, except `show`, which prints. A method or a task is an entry of the YAML files
+in `config/methods` and `config/tasks`; a class is registered code; an entry names a class and sets its options.
 """
 
 from plumbline.api.benching import bench

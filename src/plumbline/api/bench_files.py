@@ -1,4 +1,4 @@
-"""What a comparison with the atlas is written as: a LaTeX table, a methods paragraph, a forest plot, and one page."""
+"""Files of a comparison with the atlas: a LaTeX table, a methods paragraph, a forest plot, and an HTML page."""
 
 from typing import TYPE_CHECKING
 
@@ -22,14 +22,14 @@ def latex(bench: Bench, result: Compared) -> str:
 
 
 def paragraph(bench: Bench, result: Compared) -> str:
-    """Return what a paper says of the comparison, as Markdown, with a BibTeX entry."""
+    """Return a paragraph on the comparison for a paper, as Markdown, with a BibTeX entry."""
     from plumbline.analysis.atlas.paragraph import methods_paragraph
 
     return methods_paragraph(protocol(bench, result), shipped() / "CITATION.cff")
 
 
 def page(bench: Bench, result: Compared) -> str:
-    """Return a page with all of the comparison, as HTML."""
+    """Return the whole comparison as an HTML page."""
     from plumbline.analysis.publish.bench_page import bench_page
 
     figure, citation = forest(bench, result, "svg"), shipped() / "CITATION.cff"

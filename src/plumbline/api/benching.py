@@ -1,4 +1,4 @@
-"""A method of one's own in the table of the atlas: it alone is run, and compared with the results on file."""
+"""Comparison of a user's method with the atlas: only that method is run, and compared with the results on file."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -47,38 +47,39 @@ def bench(
     data: str | Path | None = None,
     folder: str | Path | None = None,
 ) -> "pd.DataFrame":
-    """Run a method of one's own on tasks of the atlas, and compare it with the methods on file there.
+    """Run a method of your own on tasks of the atlas, and compare it with the stored methods.
 
-    Tasks, budgets, initial designs and noise are the atlas' own, so that seeds are paired. Trials that are in the store
-    are not run again, and one that was interrupted goes on from where it was.
+    Tasks, budgets, initial designs and noise are those of the atlas, so seeds are paired. Trials that are in the store
+    are not run again, and an interrupted trial continues.
 
     Args:
-        target: the path of a class, `my_package.module:MyClass`, of acquisition functions of BoTorch, which then have
-            the atlas' Gaussian process, or of optimisers with `ask` and `tell`; an entry of config/methods; or a
-            registered class.
-        tasks: of the atlas, or tracks of it such as `noisy`; all that have results on file where empty.
-        seeds: how many, 0, 1, ...; those on file where None.
-        against: methods on file to compare with, in a list or separated by commas; log EI, UCB and BoTorch's loop where
-            empty.
-        options: of the method, nested, laid over those that it has: `{"arguments": {"level": 0.5}}`.
+        target: an entry of config/methods, a registered class, or the path of a class, `my_package.module:MyClass`: a
+            BoTorch acquisition function, which is used with the Gaussian process of the atlas, or an optimiser with
+            `ask` and `tell`.
+        tasks: tasks of the atlas, or tracks such as `noisy`; if empty, all with stored results.
+        seeds: the number of seeds, 0, 1, ...; if None, those of the stored results.
+        against: stored methods to compare with, as a list or separated by commas; if empty, log EI, UCB and BoTorch's
+            loop.
+        options: nested options of the method, which override its own: `{"arguments": {"level": 0.5}}`.
         table: `differences`, `standing` or `trials`.
-        cores: processes that run trials; all of the machine where None.
-        timeout: seconds that a call of the method's code may take before its trial fails; None: no limit.
-        store: the folder of all trials; `results/store` of the workspace where None.
-        data: the folder of built features; `data` of the workspace where None.
-        folder: of an edition of the atlas; `results/atlas` of the workspace or the package where None.
+        cores: the number of processes that run trials; if None, one for each core.
+        timeout: seconds that one call of the method's code may take before its trial fails; None: no limit.
+        store: the folder of all trials; if None, `results/store` of the workspace.
+        data: the folder of built features; if None, `data` of the workspace.
+        folder: the folder of an edition of the atlas; if None, `results/atlas` of the workspace or the package.
 
     Returns:
-        Of `differences`, a row a method on file and task, `all tasks` first: `against`, `task`, `pairs`, the
-        `difference` of scores, one's own minus the other's, with its 95% interval `low` to `high`; two-sided `p`, and
-        of all tasks `p_corrected` by Holm's method. Scores are shares of the initial regret, so that a difference below
-        zero is better. Of `standing`, a row a method that has all of the tasks: `method`, `rank`, and its means of
-        `score`, `final`, `calibration_error` and `seconds` a round. Of `trials`, a row a task and seed of one's own,
-        with `error`, empty unless the trial failed. The attribute `attrs["notes"]` has lines on what was left out.
+        For `differences`, a row for each stored method and task, `all tasks` first: `against`, `task`, `pairs`, the
+        `difference` in score, yours minus the other's, with its 95% interval `low` to `high`; the two-sided `p`; and
+        for all tasks `p_corrected` by Holm's method. Scores are normalised regrets, so a difference below zero is
+        better. For `standing`, a row for each method that has run on all of the tasks: `method`, `rank`, and its means
+        of `score`, `final`, `calibration_error` and `seconds` in each round. For `trials`, a row for each task and seed
+        of your method, with `error`, which is empty unless the trial failed. The attribute `attrs["notes"]` has lines
+        on what was left out.
 
     Raises:
-        PlumblineError: an unknown name, an atlas of another edition, code that cannot be imported, no task that it can
-            run on, or no trial that ended well, but for `trials`.
+        PlumblineError: an unknown name, an atlas of another edition, code that cannot be imported, no task that the
+            method can run on, or, unless `table` is `trials`, no successful trial.
 
     Examples:
         >>> pb.bench("straddle:Straddle", tasks="noisy", options={"arguments": {"level": -20}})

@@ -1,4 +1,4 @@
-"""Comparisons of methods on a task, and the seeds that one takes."""
+"""Comparisons of methods on a task, and the number of seeds that a comparison needs."""
 
 import warnings
 from collections.abc import Iterable
@@ -29,34 +29,33 @@ def compare(
 ) -> "pd.DataFrame":
     """Compare methods with the first of them, seed by seed.
 
-    Runs are from the store of the repository where it has trials of all methods on the task, else from the results on
-    file, with the atlas. Name an experiment for its results on file, a folder for the records of a preset or for an
-    edition of the atlas, or a store for this one alone.
+    Runs are taken from the store of the workspace if it has trials of all methods on the task, else from the stored
+    results, including the atlas. Name an experiment to use its stored results, a folder to use the records of a preset
+    or an edition of the atlas, or a store to use only that store.
 
     Args:
-        methods: two or more, in a list or separated by commas; the first is the baseline.
-        task: that all have runs on; every one of the experiment where empty.
-        metric: the only one, and then any (`pb.classes("metric")`) of a store or a folder; where empty those of an
-            experiment's figure, table and claims; of a store hypervolume, regret or the best value; of the atlas what
-            is measured on the task.
-        of: the number of each run: `last`, `mean` or `median` of its rounds.
+        methods: two or more, as a list or separated by commas; the first is the baseline.
+        task: a task on which all methods have runs; if empty, all tasks of the experiment.
+        metric: the metric; in a store or a folder any of `pb.classes("metric")`. If empty, the metrics of an
+            experiment's figure, table and claims; in a store hypervolume, regret or the best value; in the atlas the
+            metric of the task.
+        of: how the rounds of a run become one number: `last`, `mean` or `median`.
         location: `mean` or `median` of these numbers over seeds, and of their differences.
-        experiment: its name (`pb.experiments()`), where several have these runs or `task` is empty.
+        experiment: its name (`pb.experiments()`), if several have these runs or `task` is empty.
         folder: results of a preset, for instance `results/quick`, or an edition of the atlas.
         store: a folder of trials.
 
     Returns:
-        A row a metric, task and method: `better` (higher, lower, or empty where neither is), `baseline` (empty for the
-        baseline itself), `seeds`, their mean or median `value` with its 95% interval `low` to `high`; the `pairs`,
-        seeds that the baseline has too, the `difference` over these of method minus baseline with
-        `difference_low` to `difference_high`, its two-sided `p`, and `p_corrected` by Holm's method for all
-        differences of the table; and whether the method is `among_best`: the best one, or not significantly different
-        from it, corrected alike. The attribute `attrs["source"]` says where the runs are from. Metrics that are one
-        constant in all runs are left out.
+        A row for each metric, task and method: `better` (higher, lower, or empty if neither), `baseline` (empty for the
+        baseline itself), `seeds`, their mean or median `value` with its 95% interval `low` to `high`; `pairs`, the
+        number of seeds that the baseline has too; over these pairs the `difference`, method minus baseline, with
+        `difference_low` to `difference_high`, its two-sided `p`, and `p_corrected` by Holm's method for all differences
+        in the table; and whether the method is `among_best`, that is, the best or not significantly different from the
+        best after the same correction. The attribute `attrs["source"]` says where the runs are from. Metrics that have
+        the same value in all runs are left out.
 
     Raises:
-        PlumblineError: an unknown name, no runs, or a method that has fewer than two seeds in common with the
-            baseline.
+        PlumblineError: an unknown name, no runs, or a method with fewer than two seeds in common with the baseline.
 
     Examples:
         >>> found = pb.compare(["ucb", "cucb", "cucb-polished"], "levy-20", experiment="CBO-X1")
@@ -89,27 +88,29 @@ def seeds(
     folder: str | Path | None = None,
     store: str | Path | None = None,
 ) -> "pd.DataFrame":
-    """Tell how many seeds the paired test of a mean difference takes, from the spread and the pairing on file.
+    """Return the number of seeds that the paired test of a mean difference needs, from the spread of stored runs.
 
-    The power is simulated with the very test of `pb.compare`, for one comparison, without a correction. Runs are looked
-    for as there.
+    The power is simulated with the same test as in `pb.compare`, for one comparison without a correction. Runs are
+    looked up as in `pb.compare`.
 
     Args:
-        methods: two or more, in a list or separated by commas; the first is the baseline.
-        task: that all have runs on.
-        effect: that is to be seen: a share of the baseline's mean, `"10%"`, or a difference in units of the metric.
-        metric: the only one; as of `pb.compare` where empty.
-        of: the number of each run: `last`, `mean` or `median` of its rounds.
-        given: a number of seeds whose power is told too.
-        experiment: its name, where several have these runs.
+        methods: two or more, as a list or separated by commas; the first is the baseline.
+        task: a task on which all methods have runs.
+        effect: the effect to be detected: a share of the baseline's mean, `"10%"`, or a difference in units of the
+            metric.
+        metric: the metric; if empty, as in `pb.compare`.
+        of: how the rounds of a run become one number: `last`, `mean` or `median`.
+        given: a number of seeds whose power is returned too.
+        experiment: its name, if several have these runs.
         folder: results of a preset, for instance `results/quick`, or an edition of the atlas.
         store: a folder of trials.
 
     Returns:
-        A row a metric, method and power, .8 and .9: `pairs` of seeds on file, `baseline_mean`, the `effect` in units
-        of the metric, in the direction that is better, the `deviation` of the differences over seeds and the
-        `correlation` of both methods; `power`, the number of `seeds` for it with its 95% interval `low` to `high`
-        (bootstrap over the seeds on file; infinite above 1,000); and the power `seen` with `given` seeds.
+        A row for each metric, method and power (.8 and .9): the number of stored `pairs` of seeds; `baseline_mean`; the
+        `effect` in units of the metric, in the better direction; the standard `deviation` of the differences over
+        seeds; the `correlation` of the two methods; the `power`; the number of `seeds` for it with its 95% interval
+        `low` to `high` (bootstrap over the stored seeds; infinite above 1,000); and the power `seen` with `given`
+        seeds.
 
     Raises:
         PlumblineError: an unknown name, no runs, fewer than four common seeds, or no spread.

@@ -1,4 +1,4 @@
-"""Whether the forecasts of a surrogate model, of any library, are what they say."""
+"""A check of the forecasts of a surrogate model, from any library."""
 
 from numbers import Integral
 from os import PathLike
@@ -18,28 +18,28 @@ Recalibrator = Literal["isotonic", "gp"]
 def diagnose(
     forecasts: "pd.DataFrame | str | Path", *, window: int = 50, recalibrator: "Recalibrator" = "isotonic"
 ) -> "pd.DataFrame":
-    """Judge Gaussian forecasts by what was observed, and say what recalibration would have done.
+    """Compare Gaussian forecasts with observations, and compute the effect of recalibration.
 
-    Forecasts are made before their observations, by a model that does not know these: one step ahead, or of held-out
-    points. Their standard deviations include the noise.
+    The model must make each forecast before it has seen the observation: one step ahead, or for held-out points. The
+    standard deviations include the noise.
 
     Args:
-        forecasts: a table, or the CSV file of one, with a row a forecast, 10 to 2,000: `y`, `mean` and `sd`; `round`
-            where rows are not in order; and the inputs `x1`, `x2`, ... where errors may depend on them.
-        window: earlier forecasts, at most, that a recalibrator learns from.
-        recalibrator: of levels, as calibrated Bayesian optimisation has them (`pb.classes("method", "calibrated")`):
-            isotonic, or gp, which takes longer.
+        forecasts: a table, or the path of a CSV file, with one row for each forecast, 10 to 2,000 in all: `y`, `mean`
+            and `sd`; `round` if rows are not in order; and the inputs `x1`, `x2`, ... if errors may depend on them.
+        window: the greatest number of earlier forecasts from which a recalibrator learns.
+        recalibrator: the model of levels, as in calibrated Bayesian optimisation
+            (`pb.classes("method", "calibrated")`): isotonic, or gp, which takes longer.
 
     Returns:
-        A row a measure: its `part` and `name`, its `value` with the 95% interval `low` to `high`, what is `expected` of
-        forecasts that are right, the two-sided `p` of that, and `p_corrected` by Holm's method for the number
-        of tests. Parts `earlier` and `other` are of forecasts recalibrated on those before, and on
-        all others. The attribute `attrs["verdict"]` has what is wrong with them, a sentence each, and
-        `attrs["recalibration"]` what recalibration would have done.
+        A row for each measure: its `part` and `name`; its `value` with the 95% interval `low` to `high`; the value
+        `expected` of right forecasts; the two-sided `p` of that value; and `p_corrected` by Holm's method for the
+        number of tests. The parts `earlier` and `other` are for forecasts recalibrated on those before, and on all
+        others. The attribute `attrs["verdict"]` has one sentence for each fault of the forecasts, and
+        `attrs["recalibration"]` the effect of recalibration.
 
     Raises:
-        PlumblineError: `forecasts` are neither a table nor the path of one, a column is missing, a cell is no finite
-            number, an sd is not above zero, or there are too few rows, or too many.
+        PlumblineError: `forecasts` is neither a table nor the path of one, a column is missing, a cell is not a finite
+            number, an sd is not above zero, or there are too few or too many rows.
 
     Examples:
         >>> found = pb.diagnose(pd.DataFrame({"y": y, "mean": mean, "sd": sd}))

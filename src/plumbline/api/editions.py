@@ -1,4 +1,4 @@
-"""The atlas: every seed and round of every method on every task, on file, and how trials are added to it."""
+"""The atlas: stored results of every method on every task, and how trials are added to it."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,29 +34,29 @@ def atlas(
     methods: str | Iterable[str] = (),
     folder: str | Path | None = None,
 ) -> "pd.DataFrame":
-    """Return the atlas: results of every method on every task that it can run on, without running anything.
+    """Return stored results of the atlas: every method on every task that it can run on.
 
     Args:
-        part: `rounds`, a row a task, method, seed and round, round 0 being the initial design; `trials`, a row a seed;
-            `cells`, a row a task and method, be it empty; `tasks`, a row a task; `findings`, a row an analysis of the
-            protocol, primary ones first, over tasks of one objective without constraints; `ranks`, the share of the
-            other methods that each leaves behind, by track and by what an evaluation costs; `profiles`, shares of
-            trials that are solved.
-        task: the only one; all where empty.
-        methods: the only ones, in a list or separated by commas; all where empty.
-        folder: of an edition; `results/atlas` of the workspace or the package where None.
+        part: `rounds`, a row for each task, method, seed and round, where round 0 is the initial design; `trials`, a
+            row for each seed; `cells`, a row for each task and method, including empty ones; `tasks`, a row for each
+            task; `findings`, a row for each analysis of the protocol, primary ones first, over tasks with one objective
+            and no constraints; `ranks`, the share of the other methods that each method beats, by track and by the cost
+            of an evaluation; `profiles`, shares of trials that are solved.
+        task: the task; all tasks if empty.
+        methods: the methods, as a list or separated by commas; all methods if empty.
+        folder: the folder of an edition; if None, `results/atlas` of the workspace or the package.
 
     Returns:
-        Of `rounds`: `best`, the best noise-free value so far, and `incumbent`, that of the best observation, both to be
-        maximised; `recommended` after the last round; whether the observation lay in the sets of level 50, 80 and 95%
-        (`covered_50` and others), its `pit` and `nll` under the forecast, and `width_80`; seconds of fit, search and
-        evaluation; the trial's `optimum`, `regret`, and `normalised_regret`, in units of that of the initial design.
-        Where the optimum is unknown, the best value of any trial on the task stands for it.
+        For `rounds`: `best`, the best noise-free value so far, and `incumbent`, that of the best observation, both to
+        be maximised; `recommended` after the last round; whether the observation lay in the sets of level 50, 80 and
+        95% (`covered_50` and others); its `pit` and `nll` under the forecast, and `width_80`; the seconds of fit,
+        search and evaluation; the trial's `optimum` and `regret`; and `normalised_regret`, the regret in units of that
+        of the initial design. If the optimum is unknown, the best value of any trial on the task stands for it.
         `results/atlas/README.md` explains all columns.
 
     Raises:
-        PlumblineError: no atlas there, one of another edition, an unknown part, task or method, or findings of a part
-            of the tasks or methods: the protocol's are of all.
+        PlumblineError: no atlas in the folder, one of another edition, an unknown part, task or method, or `findings`
+            with `task` or `methods`: they are analyses of the whole grid.
 
     Examples:
         >>> rounds = pb.atlas(task="common-levy-5-0.1", methods=["atlas-logei", "optuna-gp"])
@@ -72,7 +72,7 @@ def atlas(
     wanted = names_of(methods, "methods")
     if part == "findings" and (task or wanted):
         raise PlumblineError(
-            "the findings are of all tasks and methods, as the protocol has them: leave `task` and `methods` out"
+            "the findings are analyses of all tasks and methods: leave `task` and `methods` out"
         )
     place = on_file(ATLAS) if folder is None else Path(folder)
     check_edition(place)
@@ -177,7 +177,7 @@ class AtlasGrid:
 
 
 def finished_cells(grid: AtlasGrid, results: Path) -> "Iterator[Cell]":
-    """Yield the cells all of whose trials are in a results folder."""
+    """Yield the cells whose trials are all in a results folder."""
     import pandas as pd
 
     from plumbline.analysis.atlas.edition import Cell
@@ -211,7 +211,7 @@ def finished_cells(grid: AtlasGrid, results: Path) -> "Iterator[Cell]":
 
 
 def provenance_of(method: MethodRef, keys: Iterable[str], store: Path) -> dict[str, Any]:
-    """Return commit, versions of the libraries that a method is, and median wall time of trials in a store."""
+    """Return the commit, the versions of a method's libraries, and the median wall time of trials in a store."""
     from statistics import median
 
     from plumbline.store.folder import TrialFolder
@@ -249,7 +249,7 @@ NOT_PLANNED = "not planned: docs/results/atlas-protocol.md says where this metho
 
 
 def reason_of(ref: MethodRef, domain: "Domain") -> str:
-    """Return why a method is not on a task: what it says itself, or that it was left out."""
+    """Return why a method has no trials on a task: its own error message, or that it was left out."""
     return refusal_of(ref, domain) or NOT_PLANNED
 
 
@@ -266,7 +266,7 @@ def refusal_of(ref: MethodRef, domain: "Domain") -> str:
 
 
 def domain_of(spec: "TrialSpec", data: Path) -> "Domain":
-    """Return what methods are told of a task's problem."""
+    """Return the description of a task's problem that methods receive."""
     from plumbline.trials.trial import Trial
 
     return Trial(spec.model_copy(update={"method": MethodRef(name="random")}), data).domain

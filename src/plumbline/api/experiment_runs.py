@@ -23,17 +23,17 @@ NAMES = {
 
 
 def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "") -> "pd.DataFrame":
-    """Return the runs of an experiment: the published ones, or those of a preset that was run here.
+    """Return the runs of an experiment: the stored ones, or those of a preset that was run here.
 
     Args:
         experiment: its name (`pb.experiments()`).
-        folder: results of a preset, for instance `results/quick`, or an edition of the atlas; the results on file where
-            None.
-        metric: the only one, and then any (`pb.classes("metric")`); those of figure, table and claims where empty.
+        folder: results of a preset, for instance `results/quick`, or an edition of the atlas; if None, the stored
+            results.
+        metric: any of `pb.classes("metric")`; if empty, the metrics of the figure, table and claims.
 
     Returns:
-        A row a task, method, metric and seed: `last`, the metric after the last round; `mean` and `median` over rounds;
-        `rounds_with_value`, `rounds_in_all`, and `evaluations`.
+        A row for each task, method, metric and seed: `last`, the metric after the last round; `mean` and `median` over
+        rounds; `rounds_with_value`, `rounds_in_all`, and `evaluations`.
 
     Warns:
         UserWarning: methods of the reference results whose definition has changed since they ran.
@@ -79,7 +79,7 @@ def runs_by_column(experiment: str, folder: str | Path | None = None, metric: st
 
 
 def edition_with(experiment: str, folder: str | Path | None = None) -> Path | None:
-    """Return the folder of the atlas that has an experiment, None where that is none of the atlas.
+    """Return the folder of the atlas that has an experiment, or None if the experiment is not in the atlas.
 
     Args:
         experiment: its name.
@@ -119,7 +119,7 @@ def _of_records(study: "Study", experiment: str, folder: Path, metric: str) -> "
 
 
 def metrics_of(study: "Study", experiment: str) -> list[str]:
-    """Return the metrics of an experiment's figure, table and claims; regret where these have none."""
+    """Return the metrics of an experiment's figure, table and claims; regret if these have none."""
     from plumbline.analysis.outputs.kinds import OutputOptions, figures, tables
     from plumbline.core.options import parse
 

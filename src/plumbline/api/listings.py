@@ -1,4 +1,4 @@
-"""What there is: entries of the configuration, registered classes, experiments and claims, as tables."""
+"""Listings of entries of the configuration, registered classes, experiments and claims, as tables."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -21,7 +21,7 @@ KINDS: tuple[str, ...] = (*get_args(Kind), "metric", "statistic")
 
 
 class Listing(NamedTuple):
-    """Rows under the names of their columns, for those who have no use for pandas, which takes longest to import."""
+    """Rows under the names of their columns, for callers that do not need pandas, which is slow to import."""
 
     columns: list[str]
     rows: list[tuple[Any, ...]]
@@ -34,12 +34,11 @@ class Listing(NamedTuple):
 
 
 def methods() -> "pd.DataFrame":
-    """Return the methods: the names that experiments, figures and claims use, and `run` takes.
+    """Return the methods: the names that experiments, figures and claims use, and that `run` takes.
 
     Returns:
-        A row a method: `method`, the `paper` whose file has its entry, its `legend`, the registered `class`, its
-        `entry`, which several methods share where it varies an option, and whether the libraries that it needs are
-        `installed`.
+        A row for each method: `method`, the `paper` whose file has its entry, its `legend`, the registered `class`, its
+        `entry` (several methods share an entry that varies an option), and whether its libraries are `installed`.
 
     Examples:
         >>> pb.methods().query("paper == 'conformal'")
@@ -63,11 +62,11 @@ def listed_methods() -> Listing:
 
 
 def tasks() -> "pd.DataFrame":
-    """Return the tasks: problems with an initial design, rounds and q.
+    """Return the tasks: problems with an initial design, a number of rounds and a batch size q.
 
     Returns:
-        A row a task: `task`, the `paper` whose file has its entry, its `title`, the registered `problem`, points of the
-        `initial` design, `rounds`, evaluations a round `q`, and its `entry`.
+        A row for each task: `task`, the `paper` whose file has its entry, its `title`, the registered `problem`, the
+        number of points of the `initial` design, `rounds`, evaluations per round `q`, and its `entry`.
 
     Examples:
         >>> pb.tasks().query("rounds <= 30 and q == 1")
@@ -98,8 +97,9 @@ def experiments() -> "pd.DataFrame":
     """Return the experiments of all studies.
 
     Returns:
-        A row an experiment: `experiment`, its `paper`, its `title`, the `presets` that have it, `seeds` at the
-        document's settings, the `claims` that rest on it, and whether its results are `published` with the package.
+        A row for each experiment: `experiment`, its `paper`, its `title`, the `presets` that have it, the number of
+        `seeds` at the paper's settings, the `claims` that rest on it, and whether its results are `published` with the
+        package.
     """
     return listed_experiments().frame()
 
@@ -130,9 +130,9 @@ def claims() -> "pd.DataFrame":
     """Return the claims of the papers, with our verdicts on them.
 
     Returns:
-        A row a claim: `claim`, its `paper`, the `statement`, our `verdict`, whether it is `in_doubt`, what was
-        `measured`, the `estimate` with its 95% interval, `seeds` (`10 to 50` where parts differ), `paper_seeds` (0
-        where the paper says nothing), and the `experiments` that it rests on.
+        A row for each claim: `claim`, its `paper`, the `statement`, our `verdict`, whether it is `in_doubt`, what was
+        `measured`, the `estimate` with its 95% interval, `seeds` (`10 to 50` if the parts differ), `paper_seeds` (0 if
+        the paper does not state it), and the `experiments` that it rests on.
 
     Examples:
         >>> pb.claims().groupby("paper")["verdict"].value_counts()
@@ -148,12 +148,12 @@ def classes(kind: str = "", name: str = "") -> "pd.DataFrame":
     """Return the registered classes, or the options of one.
 
     Args:
-        kind: method, problem, design, trainer, illustration, figure, table, metric or statistic; all where empty.
-        name: of one class of this kind.
+        kind: method, problem, design, trainer, illustration, figure, table, metric or statistic; all if empty.
+        name: the name of a class of this kind.
 
     Returns:
-        A row a class: `kind`, `name`, `summary` and `module`. Of one class a row an option: `option`, its `default`,
-        the `values` that it may have, and a `description` where there is one.
+        A row for each class: `kind`, `name`, `summary` and `module`. For a single class, a row for each option:
+        `option`, its `default`, its possible `values`, and a `description` if there is one.
 
     Raises:
         PlumblineError: an unknown kind or name, with the nearest one.

@@ -168,9 +168,9 @@ def entries_and_stand_ins(repository: Path, real: bool) -> tuple[MethodsAndTasks
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep torch, NumPy and SciPy to one thread, or as many as OMP_NUM_THREADS says.
+    """Limit torch, NumPy and SciPy to one thread, or to OMP_NUM_THREADS threads.
 
-    Small matrices are slower on more, and their last digits depend on the number.
+    With more threads small matrices are slower, and the last digits of results depend on the number of threads.
     """
     wanted = threads_asked()
     import scipy.linalg  # noqa: F401  # its own BLAS must be there to be limited
@@ -235,7 +235,7 @@ def run_specs(
 
 
 def reason_of_failure(folder: "TrialFolder") -> str:
-    """Return why a trial failed and where its traceback is, in a line."""
+    """Return one line that says why a trial failed and where its traceback is."""
     reason, where = folder.reason(), folder.error_path
     pointer = f"see {where}; " if str(where) not in reason else ""
     return f"{reason} ({pointer}{folder.cleared_by})"
@@ -261,40 +261,39 @@ def run(
     log: bool = False,
     lockstep: int = 1,
 ) -> "pd.DataFrame":
-    """Run a method on a task, a trial a seed, and return all evaluations.
+    """Run a method on a task, one trial for each seed, and return all evaluations.
 
-    Trials that are in the store are not run again, and one that was interrupted goes on from where it was.
+    Trials that are in the store are not run again, and an interrupted trial continues.
 
     Args:
         method: an entry of config/methods (`pb.methods()`), as figures and claims name it.
         task: an entry of config/tasks (`pb.tasks()`): a problem, its initial design, rounds and q.
-        method_class: a registered class (`pb.classes("method")`) in place of a method.
-        problem: a registered problem (`pb.classes("problem")`) in place of a task: 5 uniform points and 10 rounds.
-        options: of the method, nested; they are laid over those of its entry: `{"model": {"kernel": "rbf"}}`.
-        problem_options: of the problem, likewise: `{"noise_std": 0.1}`.
-        seeds: how many, 0, 1, ...; or which.
-        rounds: after the initial design.
-        q: evaluations a round.
-        initial: points of the initial design.
+        method_class: a registered class (`pb.classes("method")`) instead of a method.
+        problem: a registered problem (`pb.classes("problem")`) instead of a task: 5 uniform points and 10 rounds.
+        options: nested options of the method, which override those of its entry: `{"model": {"kernel": "rbf"}}`.
+        problem_options: options of the problem, likewise: `{"noise_std": 0.1}`.
+        seeds: the number of seeds, 0, 1, ..., or a list of seeds.
+        rounds: the number of rounds after the initial design.
+        q: evaluations per round.
+        initial: the number of points of the initial design.
         design: the initial design (`pb.classes("design")`).
-        real_data: whether to read the datasets that the task names; else generated ones stand in for them.
-        store: the folder of all trials; `results/store` of the workspace.
-        data: the folder of built features; `data` of the workspace.
+        real_data: whether to read the datasets that the task names; otherwise generated data stand in for them.
+        store: the folder of all trials; by default `results/store` of the workspace.
+        data: the folder of built features; by default `data` of the workspace.
         device: cpu, cuda or auto.
-        log: whether each round is a line on standard error; a terminal shows a bar in any case.
-        lockstep: greatest number of seeds that take steps jointly, where the method can: faster, and the same numbers
-            but for the seconds, of which each seed gets an equal share.
+        log: whether to print a line for each round to standard error; a terminal shows a progress bar in any case.
+        lockstep: the greatest number of seeds that run in lockstep, if the method supports it. This is faster, and
+            gives the same numbers except for the seconds, of which each seed gets an equal share.
 
     Returns:
-        A row a seed and evaluation: `method`, `task`, `seed`, `iteration` (0: the initial design), `evaluation`,
-        `x1` to `xd`, `y` (of several outcomes `y1`, ...), then of one objective `best_y` and `regret` (NaN where the
-        optimum is unknown), with constraints `violation` and `best_f`, of several objectives `hypervolume`; `pit`, the
-        forecast's distribution function at y; and `seconds` of the round. Every outcome is maximised: functions that
-        the literature minimises have the other sign.
+        A row for each seed and evaluation: `method`, `task`, `seed`, `iteration` (0: the initial design), `evaluation`,
+        `x1` to `xd`, and `y` (`y1`, ... for several outcomes). With one objective also `best_y` and `regret` (NaN if
+        the optimum is unknown), with constraints `violation` and `best_f`, with several objectives `hypervolume`. Then
+        `pit`, the forecast's distribution function at y, and the `seconds` of the round. Every outcome is maximised:
+        functions that the literature minimises are negated.
 
     Raises:
-        PlumblineError: an unknown name or option; no trial that ended well. A seed that fails beside others is a
-            warning.
+        PlumblineError: an unknown name or option, or no successful trial. If only some seeds fail, each is a warning.
 
     Examples:
         >>> runs = pb.run("ei", "ackley-2", seeds=3)

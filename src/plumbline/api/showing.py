@@ -1,4 +1,4 @@
-"""What a name of the configuration stands for, each value with where it comes from."""
+"""Names of the configuration, resolved: each value with its origin."""
 
 import textwrap
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ class Resolved:
 
 
 def show(kind: Shown, name: str) -> None:
-    """Print what a method, a task, an experiment or a claim stands for, each value with where it comes from.
+    """Print a method, a task, an experiment or a claim in full, with the origin of each value.
 
     Args:
         kind: method, task, experiment or claim.

@@ -94,7 +94,7 @@ ConfigOption = Annotated[
     str,
     typer.Option(
         "--config",
-        help="YAML files and JSON mappings laid over each other, separated by commas",
+        help="YAML files and JSON mappings, separated by commas; later ones override earlier ones",
         metavar="<path|JSON,...>",
     ),
 ]
@@ -103,7 +103,7 @@ DataOption = Annotated[Path, path_option(help="folder of downloads and built fea
 StoreOption = Annotated[Path, path_option(help="folder of all trials")]
 TrialsOption = Annotated[Path, path_option(help="folder of the jobs' records, as `plumbline trials` writes them")]
 FolderArgument = Annotated[Path, path_argument(help="results of a preset")]
-DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: where methods and trainers may compute")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: the device of methods and trainers")]
 OutputOption = Annotated[Path, path_option("--output", "-o", help="file to write")]
 DEBUG = "PLUMBLINE_TRACEBACK"
 """Environment variable by which unforeseen errors show their tracebacks, as in jobs; EVERY for all errors."""

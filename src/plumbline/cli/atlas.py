@@ -14,23 +14,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AddOption = Annotated[
-    Path | None, path_option("--add", help="results of the study atlas, whose finished trials are added")
+    Path | None, path_option("--add", help="add the finished trials of these results of the study atlas")
 ]
-FigureOption = Annotated[Path | None, path_option(help="folder for a figure of the interventions, PNG and SVG")]
-FolderOption = Annotated[Path | None, path_option(help="of an edition; else results/atlas")]
+FigureOption = Annotated[
+    Path | None, path_option(help="write the figure of the interventions into this folder, as PNG and SVG")
+]
+FolderOption = Annotated[Path | None, path_option(help="folder of the edition; results/atlas by default")]
 
 
 @app.command(rich_help_panel=USE)
 def atlas(
-    task: Annotated[str, typer.Option(help="its methods by their scores, in the place of all tasks")] = "",
-    findings: Annotated[bool, typer.Option("--findings", help="the analyses of the protocol")] = False,
-    ranks: Annotated[bool, typer.Option("--ranks", help="who is good at what: by track and cost")] = False,
+    task: Annotated[str, typer.Option(help="show the methods on this task, by score")] = "",
+    findings: Annotated[bool, typer.Option("--findings", help="show the analyses of the protocol")] = False,
+    ranks: Annotated[
+        bool, typer.Option("--ranks", help="ranks of the methods, by track and by cost of an evaluation")
+    ] = False,
     figure: FigureOption = None,
     add: AddOption = None,
     folder: FolderOption = None,
     data: DataOption = DATA,
 ) -> None:
-    """Say what is on file of every method on every task, to compare with without running it again."""
+    """Show the stored results of every method on every task."""
     from plumbline.analysis.atlas.edition import missing_forecasts
     from plumbline.api.editions import add_to_atlas, atlas
     from plumbline.core.places import ATLAS, on_file
@@ -55,7 +59,7 @@ def atlas(
 
 
 def write_figure(findings: "pd.DataFrame", missing: int, folder: Path) -> None:
-    """Write the figure of the interventions, with the number of tasks that it rests on and of pairs that it lacks."""
+    """Write the figure of the interventions, with the number of tasks and of pairs that are still missing."""
     from plumbline.analysis.atlas import figure
     from plumbline.analysis.atlas.edition import EDITION
     from plumbline.analysis.atlas.interventions import Finding
@@ -63,7 +67,7 @@ def write_figure(findings: "pd.DataFrame", missing: int, folder: Path) -> None:
     rows = [Finding(*row) for row in findings.itertuples(index=False)]
     footer = f"atlas {EDITION}  ·  means over at most {max(one.tasks for one in rows)} tasks, 95% intervals"
     if missing:
-        footer += f"\nstill being run: {missing:,} pairs of task and method that they rest on have no trials yet"
+        footer += f"\nstill being run: {missing:,} pairs of method and task in these means have no trials yet"
     figure.write_figure(rows, footer, folder)
 
 
@@ -92,19 +96,19 @@ def print_findings(findings: "pd.DataFrame") -> None:
         for one in findings.to_dict("records")
     ]
     columns = ("tasks", "mean", "low", "high", "p", "Holm")
-    title = "differences, method minus baseline, lower is better; p of primary analyses alone"
+    title = "differences, method minus baseline, lower is better; p of primary analyses only"
     print_table(["analysis", "where", "difference of", *columns], rows, columns, title)
 
 
 def print_ranks(ranks: "pd.DataFrame") -> None:
-    """Print the share of the other methods that each leaves behind, those first that do so most on all tasks."""
+    """Print the share of the other methods that each method beats, the best on all tasks first."""
     from plumbline.cli.tables import print_table
 
     by_track = ranks[ranks["cost"] == ""].assign(column=lambda rows: rows["track"])
     by_cost = ranks[ranks["cost"] != ""].assign(column=lambda rows: rows["cost"])
     for title, part in {
-        "share of the other methods with more regret, mean over tasks, %, by track": by_track,
-        "the same in equal time, if an evaluation takes": by_cost,
+        "% of the other methods with a higher score, mean over tasks, by track": by_track,
+        "the same for the regret after equal time, if an evaluation takes": by_cost,
     }.items():
         columns = [str(one) for one in dict.fromkeys(part["column"])]
         table = part.pivot(index="method", columns="column", values="beaten").sort_values(columns[0], ascending=False)
@@ -124,13 +128,13 @@ def print_tasks(tasks: "pd.DataFrame", cells: "pd.DataFrame") -> None:
         seeds = cells.loc[cells["task"] == one["task"], "seeds"]
         numbers = (one["rounds"], (seeds > 0).sum(), (seeds == 0).sum(), seeds.sum())
         rows.append((str(one["track"]), str(one["task"]), str(one["title"]), *(str(int(number)) for number in numbers)))
-    title = 'empty: methods that cannot run there; pb.atlas("cells") has the reasons'
+    title = 'empty: methods that cannot run there; pb.atlas("cells") gives the reasons'
     columns = ("rounds", "methods", "empty", "trials")
     print_table(["track", "task", "title", *columns], rows, columns, title, below="title")
 
 
 def print_scores(trials: "pd.DataFrame", cells: "pd.DataFrame") -> None:
-    """Print the mean score of each method on a task, the best first, and the reasons of those that are not there."""
+    """Print the mean score of each method on a task, best first, and why the other methods are missing."""
     from plumbline.analysis.atlas.standing import MEASURED
     from plumbline.cli.tables import print_table
 
@@ -141,7 +145,7 @@ def print_scores(trials: "pd.DataFrame", cells: "pd.DataFrame") -> None:
         for name in means.index
     ]
     columns = ("seeds", *MEASURED.values())
-    title = "score: share of the initial regret that is left, mean over rounds; final: after the last round"
+    title = "score: normalised regret (share of the initial regret that remains), mean over rounds; final: last round"
     print_table(["method", *columns], rows, columns, title)
     for reason, some in cells[cells["seeds"] == 0].groupby("empty"):
         print(f"{', '.join(some['method'])}: {reason}")

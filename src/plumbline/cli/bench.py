@@ -1,4 +1,4 @@
-"""The command that puts a method of one's own into the table of the atlas."""
+"""The command that compares a user's method with the atlas."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,42 +24,50 @@ from plumbline.core.places import STORE
 if TYPE_CHECKING:
     from plumbline.api.benching import Bench, Compared, TaskTrials
 
-TasksOption = Annotated[str, typer.Option(help="of the atlas, or tracks, such as noisy; else all", metavar=NAMES)]
+TasksOption = Annotated[
+    str, typer.Option(help="tasks of the atlas, or tracks such as noisy; default: all", metavar=NAMES)
+]
 AgainstOption = Annotated[
-    str, typer.Option(help="methods on file; else atlas-logei, atlas-ucb, botorch-loop", metavar=NAMES)
+    str, typer.Option(help="stored methods; default: atlas-logei, atlas-ucb, botorch-loop", metavar=NAMES)
 ]
 TimeoutOption = Annotated[
-    float | None, typer.Option(min=0.1, help="seconds for a call of the method, or its trial fails; else 600")
+    float | None, typer.Option(min=0.1, help="seconds that one call of the method may take; default: 600")
 ]
 CsvFile = Annotated[Path | None, file_option("--csv", help="write the differences as CSV")]
 LatexFile = Annotated[Path | None, file_option("--latex", help="write a table as LaTeX, with booktabs")]
 FigureFile = Annotated[Path | None, file_option("--figure", help="draw the differences: .pdf, .svg or .png")]
-PageFile = Annotated[Path | None, file_option("--page", help="write all of it as one HTML file")]
-ParagraphFile = Annotated[Path | None, file_option("--paragraph", help="write what was run as Markdown, with BibTeX")]
+PageFile = Annotated[Path | None, file_option("--page", help="write all results as one HTML file")]
+ParagraphFile = Annotated[
+    Path | None, file_option("--paragraph", help="write a paragraph on what was run, as Markdown with BibTeX")
+]
 
 
 @app.command(rich_help_panel=USE)
 def bench(
     target: Annotated[str, typer.Argument(help="my_package.module:MyClass, an entry of config/methods, or a class")],
     tasks: TasksOption = "",
-    seeds: Annotated[int | None, typer.Option(min=1, help="0, 1, ...; else as many as are on file")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="number of seeds; default: as many as are stored")] = None,
     against: AgainstOption = "",
     option: Annotated[
         list[str] | None,
         typer.Option("--option", "-p", help="an option of the method: model.kernel=rbf", metavar=NAME_VALUE),
     ] = None,
-    cores: Annotated[int | None, typer.Option(min=1, help="processes that run trials; else all of the machine")] = None,
+    cores: Annotated[
+        int | None, typer.Option(min=1, help="processes that run trials; default: one for each core")
+    ] = None,
     timeout: TimeoutOption = None,
     csv: CsvFile = None,
     latex: LatexFile = None,
     figure: FigureFile = None,
     page: PageFile = None,
     paragraph: ParagraphFile = None,
-    folder: Annotated[Path | None, path_option(help="of an edition of the atlas; else results/atlas")] = None,
+    folder: Annotated[
+        Path | None, path_option(help="folder of an edition of the atlas; default: results/atlas")
+    ] = None,
     store: StoreOption = STORE,
     data: DataOption = DATA,
 ) -> None:
-    """Run your own method on tasks of the atlas, and say where it stands among the methods on file."""
+    """Run your own method on tasks of the atlas, and compare it with the stored methods."""
     from plumbline.api.benching import TIMEOUT, Bench
     from plumbline.cli.trial import settings_of
 

@@ -1,4 +1,4 @@
-"""Commands that compare methods seed by seed, and say how many seeds that takes."""
+"""Commands that compare methods seed by seed, and compute how many seeds a comparison needs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 METHODS_HELP = "two or more, separated by commas; the first is the baseline"
 MethodsOption = Annotated[str, typer.Option(help=METHODS_HELP, metavar=NAMES)]
-MetricOption = Annotated[str, typer.Option(help="the only one (`plumbline classes metric`); else those of the source")]
-OfOption = Annotated[Literal["last", "mean", "median"], typer.Option(help="of the rounds of each run")]
-ExperimentOption = Annotated[str, typer.Option(help="of any study in config/studies, whose runs are looked at")]
+MetricOption = Annotated[str, typer.Option(help="a metric (`plumbline classes metric`); default: those of the source")]
+OfOption = Annotated[Literal["last", "mean", "median"], typer.Option(help="how the rounds of a run become one number")]
+ExperimentOption = Annotated[str, typer.Option(help="an experiment of config/studies whose runs are used")]
 FolderOption = Annotated[Path | None, path_option(help="results of a preset, with records, or an edition of the atlas")]
 StoreOption = Annotated[
-    Path | None, path_option(help="trials, of this folder alone; else results/store, or what is on file")
+    Path | None, path_option(help="use only the trials in this folder; default: results/store, or the stored results")
 ]
 CsvFile = Annotated[Path | None, file_option("--csv", help="write the table as CSV")]
-JsonFile = Annotated[Path | None, file_option("--json", help="write it as JSON, a mapping a row")]
-LatexFile = Annotated[Path | None, file_option("--latex", help="write it as LaTeX, with booktabs")]
+JsonFile = Annotated[Path | None, file_option("--json", help="write the table as JSON, a mapping for each row")]
+LatexFile = Annotated[Path | None, file_option("--latex", help="write the table as LaTeX, with booktabs")]
 
 
 @app.command(rich_help_panel=USE)
 def compare(
     methods: MethodsOption,
-    task: Annotated[str, typer.Option(help="that they have runs on; else all tasks of the experiment")] = "",
+    task: Annotated[str, typer.Option(help="a task on which all have runs; default: all tasks of the experiment")] = "",
     metric: MetricOption = "",
     of: OfOption = "last",
-    location: Annotated[Literal["mean", "median"], typer.Option(help="of runs, over seeds")] = "mean",
+    location: Annotated[Literal["mean", "median"], typer.Option(help="the statistic of runs over seeds")] = "mean",
     experiment: ExperimentOption = "",
     folder: FolderOption = None,
     store: StoreOption = None,
@@ -69,21 +69,21 @@ def compare(
 
 @app.command(rich_help_panel=USE)
 def seeds(
-    task: Annotated[str, typer.Option(help="that they have runs on")],
+    task: Annotated[str, typer.Option(help="a task on which all have runs")],
     methods: MethodsOption,
     effect: Annotated[
         str, typer.Option(help="a share of the baseline's mean, or a difference: 10% or 0.5", metavar="<size>")
     ] = "10%",
     metric: MetricOption = "",
     of: OfOption = "last",
-    given: Annotated[int, typer.Option(min=2, help="a number of seeds whose power is told too")] = 5,
+    given: Annotated[int, typer.Option(min=2, help="a number of seeds whose power is printed too")] = 5,
     experiment: ExperimentOption = "",
     folder: FolderOption = None,
     store: StoreOption = None,
     csv: CsvFile = None,
     json: JsonFile = None,
 ) -> None:
-    """Say how many seeds a comparison takes."""
+    """Print how many seeds a comparison needs."""
     from plumbline.api import seeds as table
 
     refuse_losses([path for path in (csv, json) if path is not None])

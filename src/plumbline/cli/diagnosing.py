@@ -1,4 +1,4 @@
-"""The command that says whether a surrogate's forecasts are what they say."""
+"""The command that checks the forecasts of a surrogate."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -38,12 +38,14 @@ NOTES = (
 @app.command(rich_help_panel=USE)
 def diagnose(
     file: Annotated[Path, path_argument(help="CSV with columns y, mean and sd, and perhaps round, x1, x2, ...")],
-    window: Annotated[int, typer.Option(help="earlier forecasts, at most, that recalibration learns from")] = 50,
+    window: Annotated[
+        int, typer.Option(help="greatest number of earlier forecasts that recalibration learns from")
+    ] = 50,
     recalibrator: Annotated[str, typer.Option(help="isotonic or gp")] = "isotonic",
     csv: CsvFile = None,
     json: JsonFile = None,
 ) -> None:
-    """Say whether a surrogate's Gaussian forecasts lie, and what recalibration would have done."""
+    """Check a surrogate's Gaussian forecasts, and show the effect of recalibration."""
     from plumbline.api import diagnose as table
     from plumbline.cli.comparing import write_frame
 

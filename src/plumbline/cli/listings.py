@@ -11,7 +11,7 @@ from plumbline.core.errors import PlumblineError
 if TYPE_CHECKING:
     from plumbline.api.listings import Listing
 
-FilterArgument = Annotated[str, typer.Argument(help="only those of this paper, or with this in their name")]
+FilterArgument = Annotated[str, typer.Argument(help="show only those of this paper, or with this text in their name")]
 
 
 @app.command(rich_help_panel=USE)
@@ -83,7 +83,7 @@ def classes(
     kind: Annotated[
         str,
         typer.Argument(
-            help="method, problem, design, trainer, illustration, figure, table, metric or statistic; all where empty"
+            help="method, problem, design, trainer, illustration, figure, table, metric or statistic; default: all"
         ),
     ] = "",
     name: Annotated[str, typer.Argument(help="show the options of this one")] = "",
@@ -119,7 +119,7 @@ def classes(
 def schema(
     output: Annotated[Path, path_option("--output", "-o", help="folder of the schemas")] = Path("config/schemas"),
 ) -> None:
-    """Write the JSON schemas of the YAML files, by which editors complete and check."""
+    """Write the JSON schemas of the YAML files, with which editors complete and check entries."""
     from plumbline.study.schemas import write_schemas
 
     for path in write_schemas(output):

@@ -10,7 +10,7 @@ from plumbline.core.words import counted
 
 
 @app.command(rich_help_panel=USE)
-def init(folder: Annotated[Path, path_argument(help="it is made where it is not there")]) -> None:
+def init(folder: Annotated[Path, path_argument(help="the folder, which is created if it does not exist")]) -> None:
     """Write a folder in which the workflow runs: its configuration, a Slurm profile and a Snakefile.
 
     No file is overwritten.
@@ -19,14 +19,14 @@ def init(folder: Annotated[Path, path_argument(help="it is made where it is not 
 
     from plumbline.cli.skeletons import write_workspace
 
-    print(f"{folder}: {counted(len(write_workspace(folder)), 'file')}; README.md tells what to do with them")
+    print(f"{folder}: {counted(len(write_workspace(folder)), 'file')}; README.md says how to use them")
     print("next:", f"  cd {shlex.quote(str(folder))} && snakemake --cores 2", sep="\n")
 
 
 @app.command(rich_help_panel=USE)
 def new(
     kind: Annotated[str, typer.Argument(help="method, problem, study or package")],
-    name: Annotated[str, typer.Argument(help="lower-case letters and digits with hyphens between them: my-ei")],
+    name: Annotated[str, typer.Argument(help="lower-case letters and digits, separated by hyphens: my-ei")],
     folder: Annotated[
         Path,
         path_option(help="a workspace; of a method or problem, the checkout; of a package, where it goes"),

@@ -1,4 +1,4 @@
-"""Commands that the rules of the workflow call, one a stage."""
+"""Commands that the rules of the workflow call, one for each stage."""
 
 import json
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ def fetch(
     dataset: str,
     directory: Annotated[Path, path_option(help="folder of downloads")] = DATA / "raw",
     mirror: Annotated[
-        Path | None, path_option(envvar="PLUMBLINE_MIRROR", help="folder that is tried before the network")
+        Path | None, path_option(envvar="PLUMBLINE_MIRROR", help="folder in which to look before the network")
     ] = None,
     catalogue: Annotated[Path, path_option(help="the list of datasets")] = Path("config/datasets.yaml"),
 ) -> None:
@@ -78,8 +78,8 @@ def model(
     data: DataOption = DATA,
     catalogue: Annotated[Path, path_option(help="the list of models")] = Path("config/models.yaml"),
     device: DeviceOption = "cpu",
-    jobs: Annotated[int, typer.Option(min=1, max=1024, help="processes, for trainers that can have several")] = 1,
-    anew: Annotated[bool, typer.Option("--anew", help="train it even if it is kept with the atlas")] = False,
+    jobs: Annotated[int, typer.Option(min=1, max=1024, help="processes, for trainers that can use several")] = 1,
+    anew: Annotated[bool, typer.Option("--anew", help="train it even if it is stored with the atlas")] = False,
 ) -> None:
     """Train a model that problems or methods read from a file, or resume an interrupted training.
 
@@ -113,11 +113,11 @@ def trials(
             help="spec and seeds as JSON, as often as --output; `plumbline plan --chunks` prints them", metavar="<JSON>"
         ),
     ],
-    output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one a chunk")],
+    output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one for each chunk")],
     store: StoreOption = STORE,
     data: DataOption = DATA,
     device: DeviceOption = "cpu",
-    lockstep: Annotated[int, typer.Option(min=1, help="seeds that take steps jointly, where a method can")] = 1,
+    lockstep: Annotated[int, typer.Option(min=1, help="seeds that run in lockstep, if the method supports it")] = 1,
 ) -> None:
     """Run or resume the trials of chunks, one chunk after another, and collect their records."""
     from plumbline.api.running import run_specs
@@ -142,12 +142,12 @@ def trials(
 def collect(
     experiment: str,
     output: OutputOption,
-    snapshots: Annotated[Path, path_option(help="file to write the pictures of models to")],
+    snapshots: Annotated[Path, path_option(help="file to write the snapshots of models to")],
     trials: TrialsOption = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
 ) -> None:
-    """Concatenate the records of an experiment's jobs; refuse an incomplete grid."""
+    """Concatenate the records of an experiment's jobs; an incomplete grid is an error."""
     from plumbline.analysis.evidence.collect import Grid
     from plumbline.analysis.evidence.collect import collect as collect_records
 
@@ -163,7 +163,7 @@ def collect(
 @app.command(rich_help_panel=WORKFLOW)
 def illustrate(
     experiment: Annotated[list[str], typer.Argument(help="names of experiments")],
-    output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one an experiment")],
+    output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one for each experiment")],
     config: ConfigOption = CONFIG,
 ) -> None:
     """Compute experiments' illustrations, which need no trials."""
@@ -183,10 +183,12 @@ def illustrate(
 @app.command(rich_help_panel=WORKFLOW)
 def figure(
     experiment: str,
-    output: Annotated[list[Path], path_option("--output", "-o", help="files to write; their endings say the format")],
+    output: Annotated[
+        list[Path], path_option("--output", "-o", help="files to write; their suffixes determine the format")
+    ],
     records: Annotated[Path | None, path_option(help="the experiment's records, where it has any")] = None,
-    snapshots: Annotated[Path | None, path_option(help="the experiment's pictures of models")] = None,
-    illustration: Annotated[Path | None, path_option(help="what `plumbline illustrate` wrote")] = None,
+    snapshots: Annotated[Path | None, path_option(help="the experiment's snapshots of models")] = None,
+    illustration: Annotated[Path | None, path_option(help="the file that `plumbline illustrate` wrote")] = None,
     config: ConfigOption = CONFIG,
 ) -> None:
     """Draw an experiment's figure."""
@@ -221,7 +223,9 @@ def table(
 @app.command(rich_help_panel=WORKFLOW)
 def outputs(
     experiment: str,
-    folder: Annotated[Path, path_option(help="results of the preset: illustrations are there, all else is put there")],
+    folder: Annotated[
+        Path, path_option(help="results of the preset: illustrations are read from there, all else is written there")
+    ],
     trials: TrialsOption = TRIALS,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
@@ -266,7 +270,7 @@ def claims(
 def report(
     folder: FolderArgument,
     output: OutputOption,
-    claims: Annotated[Path | None, path_option(help="the verdicts; those of the folder where none are given")] = None,
+    claims: Annotated[Path | None, path_option(help="the verdicts; default: those of the folder")] = None,
     config: ConfigOption = CONFIG,
 ) -> None:
     """Write the study's page: verdicts, figures, tables, failures, provenance."""
@@ -280,14 +284,15 @@ def report(
 @app.command(rich_help_panel=WORKFLOW)
 def reference(
     experiments: Annotated[
-        list[str] | None, typer.Argument(help="names of experiments that were run; none: judge again what is published")
+        list[str] | None,
+        typer.Argument(help="names of experiments that were run; none: judge the stored results again"),
     ] = None,
     folder: Annotated[Path | None, path_option(help="results of the preset that ran them")] = None,
     config: ConfigOption = CONFIG,
     store: StoreOption = STORE,
     output: Annotated[Path, path_option("--output", "-o", help="folder of the reference results")] = REFERENCE,
     replace: Annotated[
-        bool, typer.Option("--replace", help="also in the place of results of more seeds, or of another preset or data")
+        bool, typer.Option("--replace", help="also replace results with more seeds, or of another preset or other data")
     ] = False,
 ) -> None:
     """Publish results: copy figures, tables, curves and runs with their provenance, and judge the claims."""
@@ -305,12 +310,12 @@ def reference(
 @app.command(rich_help_panel=WORKFLOW)
 def redraw(
     experiments: Annotated[
-        list[str] | None, typer.Argument(help="names of experiments; none: all that have a figure on file")
+        list[str] | None, typer.Argument(help="names of experiments; none: all with a stored figure")
     ] = None,
     config: ConfigOption = CONFIG,
     reference: Annotated[Path, path_option(help="folder of the reference results")] = REFERENCE,
 ) -> None:
-    """Draw the figures among the reference results anew, from the other results there: no trial runs."""
+    """Redraw the stored figures from the stored results, without running any trial."""
     from plumbline.analysis.publish.redraw import redraw as redrawn
 
     plans: dict[str, Plan] = {}
@@ -331,7 +336,7 @@ def pages(
     output: Annotated[Path, path_option("--output", "-o", help="folder of the pages")] = Path("docs"),
     config: ConfigOption = CONFIG,
     reference: Annotated[Path, path_option(help="folder of the reference results")] = REFERENCE,
-    atlas: Annotated[Path, path_option(help="folder of the atlas, read where a template asks for it")] = ATLAS,
+    atlas: Annotated[Path, path_option(help="folder of the atlas, read if a template uses it")] = ATLAS,
 ) -> None:
     """Write pages from their templates, with the numbers and figures of the reference results and of the atlas."""
     from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
@@ -361,12 +366,14 @@ def track(
     uri: Annotated[
         str,
         typer.Option(
-            envvar="MLFLOW_TRACKING_URI", help="where to; this command must be its only writer", metavar="<uri>"
+            envvar="MLFLOW_TRACKING_URI",
+            help="the tracking server or database; this command must be its only writer",
+            metavar="<uri>",
         ),
     ] = LOCAL,
     data: DataOption = DATA,
     benchmarks: Annotated[
-        Path | None, path_option(help="what Snakemake measured of the jobs of trials, a file a job")
+        Path | None, path_option(help="Snakemake's benchmark files of the jobs of trials, one for each job")
     ] = None,
 ) -> None:
     """Import finished trials and the trainings of models into MLflow; runs of trials that have not changed stay."""

@@ -83,9 +83,9 @@ def _hours(hours: float) -> str:
 
 @app.command(rich_help_panel=USE)
 def crate(
-    output: Annotated[Path, path_argument(help="a .zip file, or a folder, that is not there yet")],
+    output: Annotated[Path, path_argument(help="a .zip file or a folder that does not exist yet")],
     config: ConfigOption = CONFIG,
-    by: Annotated[str, typer.Option("--by", help="who ran it; nobody is named where empty")] = "",
+    by: Annotated[str, typer.Option("--by", help="who ran it; by default nobody is named")] = "",
 ) -> None:
     """Pack a preset's results, with workflow and configuration, as an RO-Crate."""
     from plumbline.analysis.publish.crate import write_crate
@@ -115,7 +115,9 @@ def ui(
 
 @app.command(rich_help_panel=USE)
 def failures(
-    forget: Annotated[bool, typer.Option("--forget", help="clear them, so that the next run tries again")] = False,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="clear the failures, so that the next run tries again")
+    ] = False,
     store: StoreOption = STORE,
     trials: TrialsOption = TRIALS,
 ) -> None:
@@ -160,7 +162,7 @@ def verdicts(
     ] = None,
     show: Annotated[
         Literal["table", "summary", "doubts"],
-        typer.Option(help="a row a claim; the number of each verdict by document; or the doubts about verdicts"),
+        typer.Option(help="a row for each claim; the number of each verdict by paper; or the doubts about verdicts"),
     ] = "table",
     config: ConfigOption = CONFIG,
     markdown: Annotated[bool, typer.Option("--markdown", help="print Markdown")] = False,

@@ -17,11 +17,11 @@ def trial(
     method: Annotated[str, typer.Option(help="an entry of config/methods (`plumbline methods`)")] = "",
     task: Annotated[str, typer.Option(help="an entry of config/tasks (`plumbline tasks`)")] = "",
     method_class: Annotated[
-        str, typer.Option("--class", help="in place of --method: a registered class (`plumbline classes method`)")
+        str, typer.Option("--class", help="instead of --method: a registered class (`plumbline classes method`)")
     ] = "",
     problem: Annotated[
         str,
-        typer.Option(help="in place of --task: a registered problem (`plumbline classes problem`): ackley-2"),
+        typer.Option(help="instead of --task: a registered problem (`plumbline classes problem`): ackley-2"),
     ] = "",
     option: Annotated[
         list[str] | None,
@@ -31,22 +31,27 @@ def trial(
         list[str] | None,
         typer.Option("--problem-option", "-P", help="an option of the problem: noise_std=0.1", metavar=NAME_VALUE),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="of all that is drawn at random")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="the seed of all random draws")] = 0,
     rounds: Annotated[
-        int | None, typer.Option(min=0, max=100_000, help="after the initial design; 10, or the task's")
+        int | None, typer.Option(min=0, max=100_000, help="rounds after the initial design; default: 10, or the task's")
     ] = None,
-    q: Annotated[int | None, typer.Option(min=1, max=1_000, help="evaluations a round; 1, or the task's")] = None,
+    q: Annotated[
+        int | None, typer.Option(min=1, max=1_000, help="evaluations per round; default: 1, or the task's")
+    ] = None,
     initial: Annotated[
-        int | None, typer.Option(min=1, max=100_000, help="points of the initial design; 5, or the task's")
+        int | None, typer.Option(min=1, max=100_000, help="points of the initial design; default: 5, or the task's")
     ] = None,
     design: Annotated[
-        str | None, typer.Option(help="the initial design (`plumbline classes design`); uniform, or the task's")
+        str | None,
+        typer.Option(help="the initial design (`plumbline classes design`); default: uniform, or the task's"),
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(min=0.1, help="seconds for a call of the method or problem, or the trial fails; else no limit"),
+        typer.Option(min=0.1, help="seconds that one call of the method or problem may take; default: no limit"),
     ] = None,
-    real_data: Annotated[bool, typer.Option("--real-data", help="no generated data in the place of real ones")] = False,
+    real_data: Annotated[
+        bool, typer.Option("--real-data", help="use real data instead of generated stand-ins")
+    ] = False,
     store: StoreOption = STORE,
     data: DataOption = DATA,
     device: DeviceOption = "cpu",

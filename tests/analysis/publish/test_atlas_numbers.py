@@ -34,7 +34,7 @@ def test_interventions_have_their_known_effects(numbers: AtlasNumbers) -> None:
     assert numbers.atlas_finding("recalibrated in closed form", "calibration_error").high < 0
     assert numbers.atlas_p("conformal") < 0.05
     head, _, *found = rows(numbers.atlas_interventions())
-    assert head == ["intervention", "tasks", "calibration error", "regret that is left", "p, Holm"]
+    assert head == ["intervention", "tasks", "calibration error", "normalised regret", "p, Holm"]
     assert [row[0] for row in found] == [one.words for one in (*INTERVENTIONS, *PLACEBOS)]
     assert found[-1][-1] == "–", "a placebo is not tested"
     assert all(re.fullmatch(r"-?(\d+)?\.\d{3} \(.+ to .+\)", row[3]) for row in found)
@@ -45,13 +45,13 @@ def test_the_answer_counts_what_the_tables_show(numbers: AtlasNumbers) -> None:
     _, _, *found = rows(numbers.atlas_interventions())
     for words, _, error, score, p in found[: len(INTERVENTIONS)]:
         low, high = map(float, re.search(r"\((.+) to (.+)\)", error).groups())  # type: ignore[union-attr]
-        better, worse = forecasts.split(f"of {len(INTERVENTIONS)} interventions, and worse")
+        better, worse = forecasts.split(", and worsened by ")
         assert (words in better) == (high < 0)
         assert (words in worse) == (low > 0)
-        less, more = search.split(", and more under ")
+        lower, higher = search.split(", and raised by ")
         decided = float(p.removeprefix("< ")) <= 0.05
-        assert (words in less) == (decided and score.startswith("-"))
-        assert (words in more) == (decided and not score.startswith("-"))
+        assert (words in lower) == (decided and score.startswith("-"))
+        assert (words in higher) == (decided and not score.startswith("-"))
 
 
 def test_the_best_methods_come_first(numbers: AtlasNumbers) -> None:

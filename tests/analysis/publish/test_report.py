@@ -318,7 +318,7 @@ class TestPage:
         found = page(made.plan(experiments()), results(folder))
         assert [one for one in found.ids if re.fullmatch(r"C\d+", one)] == ["C1", "C2", "C10"]
         assert found.ids.index("C10") < found.ids.index("run-claims")
-        assert "Verdicts of record" in found.words
+        assert "Verdicts on file" in found.words
 
     def test_a_table_without_rows_is_no_accident(self, folder: Path) -> None:
         done = results(folder)

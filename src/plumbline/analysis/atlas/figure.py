@@ -1,4 +1,4 @@
-"""The atlas' answer in one picture: what interventions on the uncertainty do to calibration, and to what is found."""
+"""The figure of the atlas: effects of the interventions on calibration and on normalised regret."""
 
 from collections.abc import Sequence
 from math import isnan
@@ -18,9 +18,9 @@ from plumbline.core.files import atomic
 
 PANELS = {
     "calibration_error": ("Are its forecasts\nbetter calibrated?", "difference in calibration error"),
-    "score": ("Does it find\nbetter values?", "difference in regret that is left"),
+    "score": ("Does it find\nbetter values?", "difference in normalised regret"),
 }
-"""What is compared, with its question and the words of its axis."""
+"""The columns compared, each with its question and its axis label."""
 
 ROWS = [one.words for one in (*INTERVENTIONS, *PLACEBOS)]
 
@@ -33,9 +33,9 @@ TICKS = 4
 """Greatest number of spaces between the ticks of a panel: more of them run into each other."""
 
 LOOKS = {-1: ("blue", "D"), 0: ("grey", "o"), 1: ("red", "s")}
-"""Colour and marker of differences that are shown to lie below zero, not shown to differ from it (hollow), above it."""
+"""Colour and marker of differences significantly below zero, not significant (hollow), and significantly above."""
 
-KEY = "filled: p < .05 after correction, or, without a test, an interval that excludes 0"
+KEY = "filled: p < .05 after correction or, without a test, an interval that excludes 0"
 
 
 def draw(findings: Sequence[Finding], footer: str) -> Figure:
@@ -43,7 +43,7 @@ def draw(findings: Sequence[Finding], footer: str) -> Figure:
 
     Args:
         findings: of `interventions.primary` and `beside`; those about a part of the tasks are left out.
-        footer: what they rest on.
+        footer: a line on the data behind them.
     """
     by_place = {(one.of, one.analysis): one for one in findings if not one.where}
     figure, (axes,) = style.panels(1, len(PANELS), sharey=True)

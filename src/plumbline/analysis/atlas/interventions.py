@@ -1,4 +1,4 @@
-"""The primary analyses of the atlas: what interventions on uncertainty do, and whether calibrated methods find more.
+"""The primary analyses of the atlas: effects of interventions on uncertainty, and whether calibration helps the search.
 
 docs/results/atlas-protocol.md has the list, which was fixed before the first trial, and the error rates.
 """

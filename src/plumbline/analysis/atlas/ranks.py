@@ -1,6 +1,6 @@
-"""Who is good at what: the methods of the atlas beside each other, by track, and by what an evaluation costs.
+"""Ranks of the methods of the atlas, by track and by the cost of an evaluation.
 
-docs/results/atlas-protocol.md, "Descriptive": none of it is a test.
+docs/results/atlas-protocol.md describes them under "Descriptive": none of them is a test.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ import pandas as pd
 from plumbline.analysis.atlas.scores import TRIAL, trials
 
 COSTS: Mapping[str, float] = {"1 second": 1.0, "1 minute": 60.0, "1 hour": 3600.0, "1 day": 86400.0}
-"""What an evaluation may cost, in seconds."""
+"""Costs of an evaluation, in seconds."""
 
 SOLVED = 0.1
 """Normalised regret within which a trial counts as solved."""
@@ -20,13 +20,13 @@ WITHIN = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 """Normalised regrets of performance profiles."""
 
 NOT_ALONE = 2
-"""Methods that a task needs for a comparison."""
+"""Least number of methods on a task for a comparison."""
 
 
 def beaten(scores: pd.DataFrame) -> pd.DataFrame:
-    """Return, of each method and task, the share of the other methods there whose mean over seeds is higher.
+    """Return, for each method and task, the share of the other methods on the task that have a higher mean over seeds.
 
-    Methods with the same mean share what is between them: half of each other.
+    Of two methods with the same mean, each counts as half beaten by the other.
 
     Args:
         scores: a row a trial: `task`, `method`, and `score`, of which less is better; trials without one are left out.
@@ -42,7 +42,7 @@ def beaten(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def standings(scores: pd.DataFrame, tracks: Mapping[str, Iterable[str]]) -> pd.DataFrame:
-    """Return the methods on each track, those first that leave the least regret behind more of the others.
+    """Return the methods on each track, ordered by the mean share of the other methods that they beat.
 
     Args:
         scores: as of `beaten`.
@@ -71,7 +71,7 @@ def standings(scores: pd.DataFrame, tracks: Mapping[str, Iterable[str]]) -> pd.D
 
 
 def at_cost(rounds: pd.DataFrame, cost: float) -> pd.DataFrame:
-    """Return the regret that is left when the time that all evaluations alone would take is over.
+    """Return the regret after the time that all evaluations alone would take.
 
     A method that computes for as long as an evaluation takes has half of them by then. An evaluation that is at least
     half done counts, so that a method that takes next to no time has all of them.

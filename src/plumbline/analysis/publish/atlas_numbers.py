@@ -1,4 +1,4 @@
-"""What templates of pages ask of an edition of the atlas."""
+"""Numbers and tables of an edition of the atlas, for the templates of pages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -53,27 +53,28 @@ class AtlasNumbers:
         return Estimate(float(one["value"]), float(one["low"]), float(one["high"]))
 
     def atlas_p(self, analysis: str, of: str = "score") -> float:
-        """The probability of a primary analysis, by Holm's method over all of them."""
+        """The p-value of a primary analysis, corrected by Holm's method."""
         return float(self._finding(analysis, of, "")["p_corrected"])
 
     def atlas_answer(self) -> str:
-        """What the interventions do to forecasts, by their intervals, and to the search, by the corrected tests."""
+        """The effects of the interventions: on forecasts by their intervals, on the search by the corrected tests."""
 
         def shown(of: str, direction: int) -> list[str]:
             names = [one.words for one in INTERVENTIONS]
             return [one for one in names if Finding(**self._finding(one, of, "")).direction == direction]
 
         better, worse = shown("calibration_error", -1), shown("calibration_error", 1)
-        less, more = shown("score", -1), shown("score", 1)
+        lower, higher = shown("score", -1), shown("score", 1)
+        of_all = f" of {len(INTERVENTIONS)} interventions"
         return (
-            f"* **Forecasts** are better calibrated under {_counted(better)} of {len(INTERVENTIONS)} interventions, "
-            f"and worse under {_counted(worse)}.\n"
-            f"* **The search** leaves less regret under {_counted(less)} of them, and more under {_counted(more)}, "
-            "corrected for the nine primary analyses."
+            f"* **Forecasts.** Calibration is improved by {_counted(better, of_all)}, "
+            f"and worsened by {_counted(worse)}.\n"
+            f"* **The search.** Normalised regret is lowered by {_counted(lower, of_all)}, "
+            f"and raised by {_counted(higher)}, after correction for the nine primary analyses."
         )
 
     def atlas_interventions(self) -> str:
-        """The interventions as a table: what they do to calibration, and what the search leaves."""
+        """The interventions as a table: their effects on calibration and on the normalised regret."""
         rows = []
         for one in (*INTERVENTIONS, *PLACEBOS):
             score = self._finding(one.words, "score", "")
@@ -82,14 +83,14 @@ class AtlasNumbers:
                     "intervention": one.words,
                     "tasks": str(int(score["tasks"])),
                     "calibration error": with_interval(self.atlas_finding(one.words, "calibration_error"), 3),
-                    "regret that is left": with_interval(self.atlas_finding(one.words), 3),
+                    "normalised regret": with_interval(self.atlas_finding(one.words), 3),
                     "p, Holm": _p(float(score["p_corrected"])),
                 }
             )
         return table(pd.DataFrame(rows))
 
     def atlas_tracks(self) -> str:
-        """The difference of scores that each intervention makes, by track."""
+        """The differences in score that the interventions make, by track."""
         there = self._findings["where"][self._findings["tasks"] > 0]
         return self._parts({one.removeprefix(TRACK): one for one in there.unique() if one.startswith(TRACK)})
 
@@ -102,7 +103,7 @@ class AtlasNumbers:
         return self._parts({words: words for words in wheres})
 
     def atlas_pairs(self) -> str:
-        """The same for each pair of a method and its baseline, with its change of the calibration error."""
+        """The same for each pair of a method and its baseline."""
         rows = []
         for one in INTERVENTIONS:
             for pair in one.pairs:
@@ -114,24 +115,24 @@ class AtlasNumbers:
                         "method": self._legend(pair[0]),
                         "baseline": self._legend(pair[1]),
                         "tasks": str(int(score["tasks"])),
-                        "regret that is left": with_interval(self.atlas_finding(one.words, "score", where), 3),
+                        "normalised regret": with_interval(self.atlas_finding(one.words, "score", where), 3),
                     }
                 )
         return table(pd.DataFrame(rows))
 
     def atlas_ranking(self, most: int) -> str:
-        """The first methods on all tasks, with the share of the others that they leave behind, by track, in percent."""
+        """The best methods on all tasks, with the percentage of the other methods that they beat, by track."""
         here = self._ranks[self._ranks["cost"] == ""]
         return self._shares(here.assign(column=here["track"]), most)
 
     def atlas_costs(self, most: int) -> str:
-        """The same on all tasks by what an evaluation costs, those first that are so where it costs least."""
+        """The same on all tasks by the cost of an evaluation, ordered by the lowest cost."""
         here = self._ranks[self._ranks["cost"] != ""]
         return self._shares(here.assign(column=here["cost"]), most)
 
     def atlas_total(self, of: str) -> float:
-        """How many `tasks`, `methods`, `trials`, `failed` trials and `empty` cells there are, core-`hours`, pairs of
-        task and method whose trials are still to be run (`missing`), and those of them whose methods forecast
+        """The number of `tasks`, `methods`, `trials`, `failed` trials, `empty` cells or core-`hours`, of pairs of
+        task and method whose trials are still to be run (`missing`), or of those whose methods make forecasts
         (`unanswered`).
 
         Raises:
@@ -154,7 +155,7 @@ class AtlasNumbers:
         return float(totals[of])
 
     def atlas_waiting(self) -> str:
-        """The methods that have tasks on which they are still to be run, by their legends."""
+        """The legends of the methods that are still to be run on some tasks."""
         names = [self._legend(method) for method in self._missing["method"].unique()]
         return listed(names)
 
@@ -208,7 +209,7 @@ class AtlasNumbers:
     def _shares(self, standings: pd.DataFrame, most: int) -> str:
         """Return shares in percent, a row a method and a column each, the first `most` by the first column.
 
-        Of the methods that have half of the tasks or more: the place of the others is that on a few tasks of a kind.
+        Methods that run on less than half of the tasks are left out: their rank rests on a few tasks of one kind.
         """
         columns = [str(one) for one in dict.fromkeys(standings["column"])]
         tasks = standings[standings["column"] == columns[0]].set_index("method")["tasks"]
@@ -224,9 +225,9 @@ class AtlasNumbers:
         return self._legends.get(method, method)
 
 
-def _counted(interventions: Sequence[str]) -> str:
-    """Return how many interventions these are, and which."""
-    return f"{len(interventions)} ({'; '.join(interventions)})" if interventions else "none"
+def _counted(interventions: Sequence[str], of_all: str = "") -> str:
+    """Return the number of interventions and their names; `of_all` stands after the number."""
+    return f"{len(interventions)}{of_all} ({'; '.join(interventions)})" if interventions else f"none{of_all}"
 
 
 def _difference(findings: pd.DataFrame) -> str:

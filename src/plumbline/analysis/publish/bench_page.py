@@ -22,15 +22,15 @@ def terms(standing: pd.DataFrame, differences: Sequence[Difference], compared: i
         differences: as `standing.paired_differences` returns them.
         compared: the number of methods that one's own is compared with.
     """
-    told = "in brackets its 95% interval, by a bootstrap over tasks"
-    ranked = told if standing["rank_low"].notna().any() else "an interval takes two tasks or more"
+    told = "in brackets its 95% interval, from a bootstrap over tasks"
+    ranked = told if standing["rank_low"].notna().any() else "an interval needs two tasks or more"
     return [
-        "score: share of the initial regret that is left, mean over rounds; final: after the last round",
+        "score: normalised regret (share of the initial regret that remains), mean over rounds; final: last round",
         f"rank: by the mean score over tasks; {ranked}",
-        "difference: below 0 yours is better; mean over pairs of a seed, and over all tasks of the tasks' means",
+        "difference: below 0 your method is better; mean over seeds for a task, and over task means for all tasks",
         "intervals: 95%" + f"; {OPEN}" * any(is_open(one.low, one.high) for one in differences),
         f"p: two-sided; Holm: corrected for {counted(compared, 'method')}",
-        "seconds: fit and search of a round, those on file on another machine",
+        "seconds: fit and search in each round; stored results are from another machine",
     ]
 
 

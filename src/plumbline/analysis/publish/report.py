@@ -1,4 +1,4 @@
-"""The study's page: the answer and the verdicts of record, then the preset's own run, failures and provenance.
+"""The study's page: the answer and the verdicts on file, then the preset's own run, failures and provenance.
 
 One file with its figures and numbers inside; links lead to the files that lie beside it. `templates/report.html.j2` has
 its structure, `report.css` its looks and `report.js` what readers do with it.
@@ -219,7 +219,7 @@ def verdicts_on(experiment: str, study: Study, verdicts: Mapping[str, str]) -> d
 
 
 def reference_folder() -> Path:
-    """Return the folder of the results on file: the verdicts of record."""
+    """Return the folder of the results on file."""
     return places.on_file(places.REFERENCE)
 
 
@@ -234,7 +234,7 @@ def on_file(run: ResolvedRun, page: Path, verdicts: Mapping[str, str]) -> list[E
     Args:
         run: with the studies.
         page: that is written.
-        verdicts: of record, by claim.
+        verdicts: those on file, by claim.
     """
     titles = Titles(run.entries)
     costs = costs_on_file(reference_folder() / "costs.csv")
