@@ -23,6 +23,13 @@ def test_classes_of_a_kind(kind: str, run: Run) -> None:
         assert listing.summary in output
 
 
+@pytest.mark.parametrize("kind", ["problem", "figure", "table", "metric", "statistic"])
+def test_a_kind_has_a_command_of_its_own(kind: str, run: Run) -> None:
+    assert run(f"{kind}s") == run("classes", kind)
+    first = run("classes", kind, "--csv")[1].splitlines()[1].split(",")[1]
+    assert run(f"{kind}s", first) == run("classes", kind, first)
+
+
 def test_all_classes_by_kind(run: Run) -> None:
     code, output, _ = run("classes")
     assert code == 0

@@ -115,6 +115,22 @@ def classes(
             print_frame(rows[["name", "summary"]], title=f"{chr(10) * bool(i)}{one}" if not kind else "")
 
 
+def _list_classes(kind: str) -> None:
+    """Make a command of the classes of a kind: `plumbline figures` is `plumbline classes figure`."""
+
+    def listing(
+        name: Annotated[str, typer.Argument(help="show the options of this one")] = "", csv: CsvOption = False
+    ) -> None:
+        classes(kind, name, csv)
+
+    listing.__doc__ = f"List the registered {kind}s that entries name, or the options of one."
+    app.command(f"{kind}s", rich_help_panel=USE)(listing)
+
+
+for one in ("problem", "figure", "table", "metric", "statistic"):
+    _list_classes(one)
+
+
 @app.command(rich_help_panel=USE)
 def schema(
     output: Annotated[Path, path_option("--output", "-o", help="folder of the schemas")] = Path("config/schemas"),
