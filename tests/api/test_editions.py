@@ -9,13 +9,12 @@ import pytest
 from made_edition import TASK, cells_of, run_chunk, spec_of
 
 import plumbline as pb
-from plumbline.analysis.atlas.edition import add_cells
+from plumbline.analysis.atlas.edition import NOT_PLANNED, add_cells
 from plumbline.analysis.atlas.rounds import RECORDED
 from plumbline.analysis.evidence.evidence import Evidence, read_rows
 from plumbline.analysis.evidence.runs import runs_of
 from plumbline.api.editions import (
     EDITION_FACTS,
-    NOT_PLANNED,
     AtlasGrid,
     add_to_atlas,
     domain_of,

@@ -96,7 +96,7 @@ def test_parts_of_the_tasks_and_other_regrets(numbers: AtlasNumbers) -> None:
 
 def test_pairs(numbers: AtlasNumbers) -> None:
     _, _, *found = rows(numbers.atlas_pairs())
-    assert len(found) == sum(len(one.pairs) for one in INTERVENTIONS)
+    assert len(found) == sum(len(one.pairs) + len(one.further) for one in INTERVENTIONS)
     assert ["conformal", "conformal EI", "atlas-ei", "6"] in [row[:4] for row in found]
 
 

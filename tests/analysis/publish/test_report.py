@@ -15,6 +15,7 @@ from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish import report
 from plumbline.analysis.publish.markdown import duration
 from plumbline.analysis.publish.report import (
+    address,
     answer,
     check_svg,
     data_uri,
@@ -374,6 +375,10 @@ class TestAnswer:
     ) -> None:
         made_edition(folders[1])
         assert self.shown(folder) == "<svg>interventions</svg>"
+        found = answer(pd.DataFrame([claim_row()]), folder / "quick" / "report.html", {})
+        assert found is not None
+        assert found.sentences[0].startswith("Calibration is improved by ")
+        assert found.sentences[1].endswith("after correction for the nine primary analyses.")
         cells = folders[1] / "cells.csv"
         written = cells.read_text().splitlines(keepends=True)
         cells.write_text("".join(written[:-1]))
@@ -385,6 +390,37 @@ class TestAnswer:
     def test_without_a_figure_there_is_none(self, folder: Path, folders: tuple[Path, Path]) -> None:
         (folders[0] / "answer.svg").unlink()
         assert answer(pd.DataFrame([claim_row()]), folder / "report.html", {}) is None
+
+
+class TestAddress:
+    """Of files on file, from a page."""
+
+    @pytest.fixture
+    def package(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A file of the package, which is elsewhere than the workspace."""
+        monkeypatch.setattr(places, "shipped", lambda: folder / "package")
+        path = folder / "package" / "results" / "reference" / "A 1" / "A 1.png"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"first")
+        return path
+
+    def test_it_leads_to_a_copy_beside_the_page(
+        self, package: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(places, "own_folder", lambda: folder / "mine")
+        page = folder / "mine" / "results" / "quick" / "report.html"
+        for content in (b"first", b"second"):
+            package.write_bytes(content)
+            assert address(package, page) == "stored/reference/A%201/A%201.png"
+            assert (page.parent / "stored/reference/A 1/A 1.png").read_bytes() == content
+
+    def test_in_a_checkout_it_leads_to_the_file(
+        self, package: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(places, "own_folder", lambda: folder / "package")
+        page = folder / "package" / "results" / "quick" / "report.html"
+        assert address(package, page) == "../reference/A%201/A%201.png"
+        assert not page.parent.exists()
 
 
 class TestEscaping:

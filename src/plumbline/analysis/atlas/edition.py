@@ -30,6 +30,9 @@ PAIR = ["task", "method"]
 CELLS = [*PAIR, "class", "seeds", "failed", "empty", "commit", "libraries", "seconds"]
 """Columns of `cells.csv`: `empty` is the reason of a cell without trials, `seconds` the median wall time of a trial."""
 
+NOT_PLANNED = "not planned: docs/results/atlas-protocol.md says where this method runs"
+"""The reason of a cell that a method could have, and that the protocol leaves out."""
+
 FACTS = ["measure", "inputs"]
 """What a task's trials tell: what `best` is, and the number of inputs."""
 

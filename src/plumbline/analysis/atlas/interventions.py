@@ -22,12 +22,20 @@ class Intervention(NamedTuple):
     Attributes:
         words: that thing, as tables and the protocol call it.
         label: whose idea it is, for the figure.
-        pairs: the methods with their baselines.
+        pairs: the methods with their baselines, over which the primary analysis is.
+        further: pairs on file that differ in the same thing, and stand beside it: the protocol does not name them.
     """
 
     words: str
     label: str
     pairs: tuple[Pair, ...]
+    further: tuple[Pair, ...] = ()
+
+    @property
+    def single_pairs(self) -> tuple[Pair, ...]:
+        """The pairs that have an analysis of their own; one that is all of the primary one has none."""
+        every = (*self.pairs, *self.further)
+        return every if len(every) > 1 else ()
 
 
 INTERVENTIONS = (
@@ -41,7 +49,12 @@ INTERVENTIONS = (
         "calibrated BO, closed form",
         (("atlas-calibrated-logei-closed", "atlas-logei"), ("atlas-calibrated-ucb-closed", "atlas-ucb")),
     ),
-    Intervention("conformal", "conformal BO", (("atlas-cei", "atlas-ei"), ("atlas-cucb", "atlas-ucb-level"))),
+    Intervention(
+        "conformal",
+        "conformal BO",
+        (("atlas-cei", "atlas-ei"), ("atlas-cucb", "atlas-ucb-level")),
+        further=(("atlas-cnei", "atlas-nei"),),
+    ),
     Intervention(
         "recalibrated online",
         "online conformal BO",
@@ -237,7 +250,7 @@ def secondary(trials: pd.DataFrame, tasks: pd.DataFrame) -> list[Finding]:
         scores = differences(trials, one.pairs, "score")
         for words, names in there.items():
             found.append(_at(scores[scores.index.isin(names)], one.words, "score", words))
-        for pair in one.pairs if len(one.pairs) > 1 else ():
+        for pair in one.single_pairs:
             found.append(_at(differences(trials, [pair], "score"), one.words, "score", f"{pair[0]} minus {pair[1]}"))
         for metric, words in OTHER_REGRETS.items():
             found.append(_at(differences(trials, one.pairs, metric), one.words, metric, words))

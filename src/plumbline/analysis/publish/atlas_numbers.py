@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from plumbline.analysis.atlas.edition import (
+    NOT_PLANNED,
     check_edition,
     missing_forecasts,
     missing_pairs,
@@ -16,9 +17,10 @@ from plumbline.analysis.atlas.edition import (
     read_rounds,
     read_tasks,
 )
-from plumbline.analysis.atlas.interventions import DIMENSIONS, INTERVENTIONS, PLACEBOS, TRACK, Finding, findings
+from plumbline.analysis.atlas.interventions import DIMENSIONS, INTERVENTIONS, PLACEBOS, TRACK, findings
 from plumbline.analysis.atlas.ranks import ranks
 from plumbline.analysis.atlas.scores import trials, with_regret
+from plumbline.analysis.publish.atlas_answer import answer_of_atlas
 from plumbline.analysis.publish.estimates import Estimate, rounded, with_interval
 from plumbline.analysis.publish.markdown import table
 from plumbline.analysis.publish.pages import listed
@@ -41,7 +43,12 @@ class AtlasNumbers:
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """What a template can call, by name."""
-        return {name: getattr(self, name) for name in dir(self) if name.startswith("atlas_")}
+        found = (
+            *(self.atlas_finding, self.atlas_p, self.atlas_answer, self.atlas_interventions, self.atlas_tracks),
+            *(self.atlas_dimensions, self.atlas_regrets, self.atlas_pairs, self.atlas_ranking, self.atlas_costs),
+            *(self.atlas_total, self.atlas_waiting),
+        )
+        return {one.__name__: one for one in found}
 
     def atlas_finding(self, analysis: str, of: str = "score", where: str = "") -> Estimate:
         """One analysis of the protocol, with its interval over tasks.
@@ -57,21 +64,9 @@ class AtlasNumbers:
         return float(self._finding(analysis, of, "")["p_corrected"])
 
     def atlas_answer(self) -> str:
-        """The effects of the interventions: on forecasts by their intervals, on the search by the corrected tests."""
-
-        def shown(of: str, direction: int) -> list[str]:
-            names = [one.words for one in INTERVENTIONS]
-            return [one for one in names if Finding(**self._finding(one, of, "")).direction == direction]
-
-        better, worse = shown("calibration_error", -1), shown("calibration_error", 1)
-        lower, higher = shown("score", -1), shown("score", 1)
-        of_all = f" of {len(INTERVENTIONS)} interventions"
-        return (
-            f"* **Forecasts.** Calibration is improved by {_counted(better, of_all)}, "
-            f"and worsened by {_counted(worse)}.\n"
-            f"* **The search.** Normalised regret is lowered by {_counted(lower, of_all)}, "
-            f"and raised by {_counted(higher)}, after correction for the nine primary analyses."
-        )
+        """The effects of the interventions on forecasts and on the search."""
+        forecasts, search = answer_of_atlas(self.findings)
+        return f"* **Forecasts.** {forecasts}\n* **The search.** {search}"
 
     def atlas_interventions(self) -> str:
         """The interventions as a table: their effects on calibration and on the normalised regret."""
@@ -91,7 +86,7 @@ class AtlasNumbers:
 
     def atlas_tracks(self) -> str:
         """The differences in score that the interventions make, by track."""
-        there = self._findings["where"][self._findings["tasks"] > 0]
+        there = self.findings["where"][self.findings["tasks"] > 0]
         return self._parts({one.removeprefix(TRACK): one for one in there.unique() if one.startswith(TRACK)})
 
     def atlas_dimensions(self) -> str:
@@ -106,8 +101,8 @@ class AtlasNumbers:
         """The same for each pair of a method and its baseline."""
         rows = []
         for one in INTERVENTIONS:
-            for pair in one.pairs:
-                where = f"{pair[0]} minus {pair[1]}" if len(one.pairs) > 1 else ""
+            for pair in one.single_pairs or one.pairs:
+                where = f"{pair[0]} minus {pair[1]}" if one.single_pairs else ""
                 score = self._finding(one.words, "score", where)
                 rows.append(
                     {
@@ -131,9 +126,11 @@ class AtlasNumbers:
         return self._shares(here.assign(column=here["cost"]), most)
 
     def atlas_total(self, of: str) -> float:
-        """The number of `tasks`, `methods`, `trials`, `failed` trials, `empty` cells or core-`hours`, of pairs of
-        task and method whose trials are still to be run (`missing`), or of those whose methods make forecasts
-        (`unanswered`).
+        """One of the totals of the edition.
+
+        Of trials: `tasks`, `methods`, `trials`, `failed` ones, core-`hours`. Of pairs of task and method: `empty` ones;
+        those of them that were `unplanned`; those whose trials are still to be run, `missing`, or, of methods that make
+        forecasts, `unanswered`.
 
         Raises:
             PlumblineError: there is no such number.
@@ -146,6 +143,7 @@ class AtlasNumbers:
             "trials": there["seeds"].sum(),
             "failed": cells["failed"].sum(),
             "empty": (cells["seeds"] == 0).sum(),
+            "unplanned": (cells["empty"] == NOT_PLANNED).sum(),
             "missing": len(self._missing),
             "unanswered": self._unanswered,
             "hours": (there["seconds"] * there["seeds"]).sum() / 3600.0,
@@ -182,7 +180,8 @@ class AtlasNumbers:
         return with_regret(read_rounds(self._folder, cells.loc[cells["seeds"] > 0, "task"].unique()))
 
     @cached_property
-    def _findings(self) -> pd.DataFrame:
+    def findings(self) -> pd.DataFrame:
+        """All analyses, as `interventions.findings` returns them."""
         return findings(trials(self._rounds), self._tasks)
 
     @cached_property
@@ -190,7 +189,7 @@ class AtlasNumbers:
         return ranks(self._rounds, self._tasks)
 
     def _finding(self, analysis: str, of: str, where: str) -> pd.Series:
-        found = self._findings
+        found = self.findings
         here = found[(found["analysis"] == analysis) & (found["of"] == of) & (found["where"] == where)]
         if here.empty:
             raise unknown("analysis of the atlas", analysis, found["analysis"].unique())
@@ -198,7 +197,7 @@ class AtlasNumbers:
 
     def _parts(self, columns: Mapping[str, str]) -> str:
         """Return differences with their intervals, a row an intervention and a column a part of the findings."""
-        found = self._findings[self._findings["of"] != "calibration_error"]
+        found = self.findings[self.findings["of"] != "calibration_error"]
         rows = []
         for one in INTERVENTIONS:
             here = found[found["analysis"] == one.words]
@@ -223,11 +222,6 @@ class AtlasNumbers:
 
     def _legend(self, method: str) -> str:
         return self._legends.get(method, method)
-
-
-def _counted(interventions: Sequence[str], of_all: str = "") -> str:
-    """Return the number of interventions and their names; `of_all` stands after the number."""
-    return f"{len(interventions)}{of_all} ({'; '.join(interventions)})" if interventions else f"none{of_all}"
 
 
 def _difference(findings: pd.DataFrame) -> str:

@@ -9,9 +9,11 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from filecmp import cmp
 from functools import cache
 from os.path import relpath
 from pathlib import Path
+from shutil import copyfile
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -26,6 +28,8 @@ from plumbline.analysis.comparisons.numbers import short
 from plumbline.analysis.evidence.collect import failures_of
 from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish.answer import answer_in_words, comparisons
+from plumbline.analysis.publish.atlas_answer import answer_of_atlas
+from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
 from plumbline.analysis.publish.claim_pages import Titles
 from plumbline.analysis.publish.claim_views import ClaimView, claim_views
 from plumbline.analysis.publish.estimates import percent
@@ -45,7 +49,7 @@ from plumbline.analysis.publish.roulette import wheels
 from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 from plumbline.core import places
 from plumbline.core.errors import PlumblineError
-from plumbline.core.files import read_csv, write_text
+from plumbline.core.files import atomic, read_csv, write_text
 from plumbline.store.provenance import provenance
 from plumbline.store.records import read_table
 from plumbline.study.experiments import Experiment, Study
@@ -154,10 +158,37 @@ def links(paths: Iterable[Path], page: Path) -> list[Link]:
     return [
         Link(
             ENDINGS[path.suffix] + (f" ({path.stem})" if endings.count(path.suffix) > 1 else ""),
-            quote(relpath(path, page.parent)),
+            address(path, page),
         )
         for path in there
     ]
+
+
+PACKAGED = "stored"
+"""The folder beside a page with the files of the package that it links to."""
+
+
+def address(path: Path, page: Path) -> str:
+    """Return the address of a file from the folder of the page.
+
+    A file of the package, where the workspace is another folder, is copied beside the page first, so that the page can
+    be moved.
+    """
+    packaged = places.shipped() / "results"
+    if path.is_relative_to(packaged) and not path.is_relative_to(places.own_folder()):
+        copy = page.parent / PACKAGED / path.relative_to(packaged)
+        if not copy.is_file() or not cmp(path, copy, shallow=False):
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with atomic(copy) as part:
+                copyfile(path, part)
+        path = copy
+    return quote(relpath(path, page.parent))
+
+
+def address_of_stored(page: Path) -> Path:
+    """Return the folder of the results on file that the page links to."""
+    inside = reference_folder().is_relative_to(places.own_folder())
+    return reference_folder() if inside else page.parent / PACKAGED / places.REFERENCE.name
 
 
 def specification(name: str, experiment: Experiment) -> Link:
@@ -257,7 +288,7 @@ def on_file(run: ResolvedRun, page: Path, verdicts: Mapping[str, str]) -> list[E
                     experiment,
                     str(about.get("preset", "")),
                     [*facts, f"data: {about.get('data', 'synthetic')}"],
-                    relpath(there.folder / f"{name}.png", page.parent) if there.figure else "",
+                    address(there.folder / f"{name}.png", page) if there.figure else "",
                     None if there.table is None else titled(there.table, titles),
                     [*links(files, page), specification(name, experiment)],
                     [] if curves is None else list(dict.fromkeys(one["label"] for one in curves["methods"].values())),
@@ -274,38 +305,40 @@ class Answer(NamedTuple):
     Attributes:
         sentences: of it.
         picture: address of its figure.
-        alternative: what the figure shows, in words.
         source: the same figure as a file beside the page.
+        alternative: what the figure shows, in words.
     """
 
     sentences: list[str]
     picture: str
-    alternative: str
     source: str
+    alternative: str
 
 
 def answer(claims: pd.DataFrame, page: Path, same_methods: Mapping[str, str]) -> Answer | None:
     """Return the answer of the results on file; None without a figure.
 
-    Its figure is that of the atlas once its primary analyses have all their trials, and else that of the verdicts.
+    It is that of the atlas once its primary analyses have all their trials, and else that of the verdicts.
     """
-    of_atlas = (
-        atlas_folder() / "interventions.svg",
-        "What interventions on the uncertainty do to calibration and to regret",
-    )
-    of_claims = (
-        reference_folder() / "answer.svg",
-        "Forecasts and search, compared with the same methods under plain uncertainty",
-    )
-    at_hand = [of_atlas, of_claims] if is_answered(atlas_folder()) else [of_claims]
-    for path, words in at_hand:
-        if path.is_file():
-            check_svg(path)
-            uri = "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode()
-            compared = comparisons(claims, same_methods)
-            source = quote(relpath(path, page.parent))
-            return Answer([] if compared.empty else answer_in_words(compared), uri, words, source)
-    return None
+    atlas, record = atlas_folder() / "interventions.svg", reference_folder() / "answer.svg"
+    if atlas.is_file() and is_answered(atlas_folder()):
+        return Answer(
+            list(answer_of_atlas(AtlasNumbers(atlas_folder(), {}).findings)), *pictured(atlas, page), OF_ATLAS
+        )
+    if not record.is_file():
+        return None
+    compared = comparisons(claims, same_methods)
+    return Answer([] if compared.empty else answer_in_words(compared), *pictured(record, page), OF_CLAIMS)
+
+
+OF_ATLAS = "Effects of interventions on the uncertainty on calibration and on regret"
+OF_CLAIMS = "Forecasts and search, compared with the same methods under plain uncertainty"
+
+
+def pictured(path: Path, page: Path) -> tuple[str, str]:
+    """Return an SVG as a data URI, and its address as a file beside the page."""
+    check_svg(path)
+    return "data:image/svg+xml;base64," + base64.b64encode(path.read_bytes()).decode(), address(path, page)
 
 
 def by_study(views: Iterable[ExperimentView]) -> list[tuple[Study, list[ExperimentView]]]:
@@ -393,6 +426,7 @@ def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path
         run=run,
         stand_ins={real: name for real, name in run.stand_ins.items() if name in run.inputs},
         answer=answer(reference, output, run.entries.same_methods) if record else None,
+        stored=relpath(address_of_stored(output), output.parent),
         record=record,
         own=own,
         filed=by_study(filed),
