@@ -25,6 +25,7 @@ from plumbline.analysis.publish.estimates import (
     rounded,
     with_interval,
 )
+from plumbline.analysis.publish.markdown import table
 from plumbline.analysis.publish.reference import CURVES
 from plumbline.analysis.publish.seeds_table import needed, seeds_table
 from plumbline.analysis.publish.verdict_tables import (
@@ -151,6 +152,13 @@ class ReferenceNumbers:
         return doubt_table(self._doubts)
 
     # Of experiments
+
+    def not_on_file(self, study: str) -> str:
+        """The experiments of a study that have no results on file, as a table."""
+        (chosen,) = self._chosen((study,))
+        there = {one.name for one in self._reference.iterdir() if one.is_dir()}
+        rows = [(name, one.title) for name, one in chosen.experiments.items() if name not in there]
+        return table(pd.DataFrame(rows, columns=["experiment", "title"]))
 
     def figure(self, experiment: str, shows: str) -> str:
         """The figure of an experiment, with a text that says what it shows."""
