@@ -92,7 +92,7 @@ def atlas(
     if part == "rounds":
         return rounds
     if part == "profiles":
-        return profiles(rounds)
+        return profiles(rounds, tasks)
     if part == "ranks":
         return ranks(rounds, tasks)
     found = trials(rounds)

@@ -1,8 +1,9 @@
 """The command of the atlas."""
 
+from collections.abc import Hashable, Mapping
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -107,16 +108,23 @@ def print_ranks(ranks: "pd.DataFrame") -> None:
     by_track = ranks[ranks["cost"] == ""].assign(column=lambda rows: rows["track"])
     by_cost = ranks[ranks["cost"] != ""].assign(column=lambda rows: rows["cost"])
     for title, part in {
-        "% of the other methods with a higher score, mean over tasks, by track": by_track,
-        "the same for the regret after equal time, if an evaluation takes": by_cost,
+        "share of the other methods with more regret, mean over tasks, %, by track (all: 95% interval)": by_track,
+        "the same in equal time, if an evaluation takes": by_cost,
     }.items():
         columns = [str(one) for one in dict.fromkeys(part["column"])]
-        table = part.pivot(index="method", columns="column", values="beaten").sort_values(columns[0], ascending=False)
-        rows = [
-            (str(name), *("-" if isnan(share) else f"{100 * share:.0f}" for share in shares))
-            for name, shares in zip(table.index, table[columns].to_numpy().tolist(), strict=True)
-        ]
+        cells = part.assign(cell=[share_of(row) for row in part.to_dict("records")])
+        shares = part.pivot(index="method", columns="column", values="beaten").sort_values(columns[0], ascending=False)
+        written = cells.pivot(index="method", columns="column", values="cell").loc[shares.index, columns].fillna("-")
+        rows = [(str(name), *texts) for name, texts in zip(written.index, written.to_numpy().tolist(), strict=True)]
         print_table(["method", *columns], rows, columns, title)
+
+
+def share_of(standing: Mapping[Hashable, Any]) -> str:
+    """Return a share in percent; of all tasks with its interval."""
+    share = f"{100 * standing['beaten']:.0f}"
+    if standing["track"] != "all" or standing["cost"] or isnan(standing["low"]):
+        return share
+    return f"{share} ({100 * standing['low']:.0f} to {100 * standing['high']:.0f})"
 
 
 def print_tasks(tasks: "pd.DataFrame", cells: "pd.DataFrame") -> None:

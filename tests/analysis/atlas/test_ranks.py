@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.analysis.atlas.ranks import at_cost, beaten, data_profile, performance_profile, standings
+from plumbline.analysis.atlas.ranks import at_cost, beaten, profiles, standings
 
 
 def scores(values: dict[tuple[str, str], list[float]]) -> pd.DataFrame:
@@ -49,7 +49,8 @@ def test_standings_by_track() -> None:
     assert found.loc[found["track"] == "first", "method"].tolist() == ["a", "b"]
     assert found.loc[found["track"] == "all", ["tasks", "beaten"]].to_numpy().tolist() == [[2, 0.5], [2, 0.5]]
     assert not (found["track"] == "alone").any(), "a method that is alone on a task beats nobody"
-    assert found.loc[found["track"] == "all", "error"].tolist() == pytest.approx([0.5, 0.5])
+    assert found.loc[found["track"] == "all", ["low", "high"]].to_numpy().tolist() == [[0.0, 1.0], [0.0, 1.0]]
+    assert found.loc[found["track"] == "first", ["low", "high"]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize(("cost", "left"), [(0.1, 1.0), (1.0, 0.7), (2.0, 0.6), (9.0, 0.5), (1e6, 0.5)])
@@ -69,11 +70,14 @@ def test_profiles_count_each_task_once() -> None:
         rounds([1.0, 0.3, end], 0.0, task=task, seed=seed)
         for task, seed, end in (("t", 0, 0.05), ("t", 1, 0.3), ("u", 0, 0.0))
     ]
-    both = pd.concat(trials, ignore_index=True)
-    ends = performance_profile(both).set_index("within")["share"]
-    assert ends[0.1] == pytest.approx((0.5 + 1.0) / 2)
-    assert ends[0.01] == pytest.approx(0.5)
-    solved = data_profile(both).set_index("spent")["share"]
-    assert solved[0.95] == 0.0
-    assert solved[1.0] == pytest.approx(0.75)
-    assert solved.is_monotonic_increasing
+    tasks = pd.DataFrame({"task": ["t", "u", "v"], "track": ["one", "two", "two"], "measure": ["value", "value", None]})
+    found = profiles(pd.concat(trials, ignore_index=True), tasks).set_index(["profile", "track", "at"])
+    ends, solved = found.loc["performance"], found.loc["data"]
+    assert ends.loc[("all", 0.1), ["tasks", "share"]].tolist() == [2, (0.5 + 1.0) / 2]
+    assert ends.loc[("all", 0.01), ["share", "low", "high"]].tolist() == [0.5, 0.0, 1.0]
+    assert ends.loc[("one", 0.1), "share"] == 0.5
+    assert ends.loc["one", ["low", "high"]].isna().all(axis=None), "one task has no interval"
+    of_all = solved.loc["all", "share"]
+    assert of_all[0.95] == 0.0
+    assert of_all[1.0] == pytest.approx(0.75)
+    assert of_all.is_monotonic_increasing

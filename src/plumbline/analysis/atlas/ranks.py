@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
+from plumbline.analysis.atlas.over_tasks import mean_over_tasks
 from plumbline.analysis.atlas.scores import TRIAL, trials
 
 COSTS: Mapping[str, float] = {"1 second": 1.0, "1 minute": 60.0, "1 hour": 3600.0, "1 day": 86400.0}
@@ -18,6 +19,9 @@ SOLVED = 0.1
 
 WITHIN = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 """Normalised regrets of performance profiles."""
+
+ALL = "all"
+"""In the place of a track: all tasks."""
 
 NOT_ALONE = 2
 """Least number of methods on a task for a comparison."""
@@ -50,23 +54,18 @@ def standings(scores: pd.DataFrame, tracks: Mapping[str, Iterable[str]]) -> pd.D
 
     Returns:
         A row a track and method: `track`, `method`, `tasks`, the number that it has results on, and the means over them
-        of `score` and `beaten`, with the standard error of the latter, `error`.
+        of `score` and `beaten`, the latter with its 95% interval over tasks, `low` to `high`.
     """
     of_task = beaten(scores)
     found = []
     for track, tasks in tracks.items():
-        here = of_task[of_task["task"].isin(list(tasks))].groupby("method", observed=True)
-        table = pd.DataFrame(
-            {
-                "tasks": here.size(),
-                "score": here["score"].mean(),
-                "beaten": here["beaten"].mean(),
-                "error": here["beaten"].sem(),
-            }
-        )
-        table = table[table["tasks"] > 0].sort_values("beaten", ascending=False, kind="stable")
-        found.append(table.reset_index().assign(track=track))
-    columns = ["track", "method", "tasks", "score", "beaten", "error"]
+        here = of_task[of_task["task"].isin(list(tasks))]
+        if not here.empty:
+            shares = here.pivot(index="method", columns="task", values="beaten")
+            table = mean_over_tasks(shares).rename(columns={"mean": "beaten"})
+            table["score"] = here.groupby("method", observed=True)["score"].mean()
+            found.append(table.sort_values("beaten", ascending=False, kind="stable").reset_index().assign(track=track))
+    columns = ["track", "method", "tasks", "score", "beaten", "low", "high"]
     return pd.concat(found, ignore_index=True)[columns] if found else pd.DataFrame(columns=columns)
 
 
@@ -92,39 +91,40 @@ def at_cost(rounds: pd.DataFrame, cost: float) -> pd.DataFrame:
 
 
 def performance_profile(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of trials that end within a normalised regret; each task counts once.
+    """Return the share of the seeds of a method that end within a normalised regret on a task.
 
     Args:
         rounds: as `scores.with_regret` returns them.
 
     Returns:
-        A row a method and level: `method`, `within`, `share`.
+        A row a method and level of `WITHIN`, `method` and `at` in the index, and a column a task.
     """
     ends = rounds.groupby(TRIAL, observed=True)["normalised_regret"].last().dropna()
-    shares = {level: _share(ends <= level) for level in WITHIN}
-    return pd.concat(shares, names=["within"]).rename("share").reset_index()[["method", "within", "share"]]
+    return _by_task({level: ends <= level for level in WITHIN})
 
 
 def data_profile(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of trials that are solved, to within a tenth of the initial regret, after each share of rounds.
+    """Return the share of the seeds that are solved, to within `SOLVED`, after each twentieth of the rounds.
 
     Args:
         rounds: as `scores.with_regret` returns them.
 
     Returns:
-        A row a method and tenth of the rounds: `method`, `spent` (0 to 1), `share`; each task counts once.
+        As `performance_profile`, with the share of the rounds, 0 to 1, as `at`.
     """
     known = rounds.dropna(subset="normalised_regret")
     spent = known["round"] / known.groupby(TRIAL, observed=True)["round"].transform("max")
     solved = spent.where(known["normalised_regret"] <= SOLVED)
     first = solved.groupby([known[name] for name in TRIAL], observed=True).min()
-    shares = {part: _share(first <= part) for part in np.linspace(0, 1, 21).round(2)}
-    return pd.concat(shares, names=["spent"]).rename("share").reset_index()[["method", "spent", "share"]]
+    return _by_task({part: first <= part for part in np.linspace(0, 1, 21).round(2)})
 
 
-def _share(of_trials: pd.Series) -> pd.Series:
-    """Return the mean over tasks of the share of seeds, by method."""
-    return of_trials.groupby(level=["method", "task"], observed=True).mean().groupby(level="method").mean()
+def _by_task(of_trials: Mapping[float, pd.Series]) -> pd.DataFrame:
+    """Return the share of the seeds of each method for which something is true: a row a method and key."""
+    shares = pd.concat(
+        {at: one.groupby(level=["method", "task"], observed=True).mean() for at, one in of_trials.items()}, names=["at"]
+    )
+    return shares.unstack("task").reorder_levels(["method", "at"]).sort_index()
 
 
 def ranks(rounds: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
@@ -137,16 +137,39 @@ def ranks(rounds: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
     Returns:
         The columns of `standings`, and `cost`, a key of `COSTS`, empty where evaluations are counted.
     """
-    there = tasks[tasks["measure"].notna()]
-    every = {"all": there["task"]}
-    tracks = {str(track): of["task"] for track, of in there.groupby("track", sort=False)}
+    tracks = tracks_of(tasks)
+    every = {ALL: tracks[ALL]}
     by_cost = {words: standings(at_cost(rounds, cost), every) for words, cost in COSTS.items()}
-    found = {"": standings(trials(rounds), every | tracks), **by_cost}
+    found = {"": standings(trials(rounds), tracks), **by_cost}
     return pd.concat(found, names=["cost"]).reset_index(level="cost").reset_index(drop=True)
 
 
-def profiles(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return performance and data profiles in one table: `profile`, `method`, `at` and `share`."""
-    ends = performance_profile(rounds).rename(columns={"within": "at"}).assign(profile="performance")
-    solved = data_profile(rounds).rename(columns={"spent": "at"}).assign(profile="data")
-    return pd.concat([ends, solved], ignore_index=True)[["profile", "method", "at", "share"]]
+def tracks_of(tasks: pd.DataFrame) -> dict[str, pd.Series]:
+    """Return the tasks with results, all of them first, then those of each track.
+
+    Args:
+        tasks: as `edition.read_tasks` returns them.
+    """
+    there = tasks[tasks["measure"].notna()]
+    return {ALL: there["task"], **{str(track): of["task"] for track, of in there.groupby("track", sort=False)}}
+
+
+def profiles(rounds: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
+    """Return performance and data profiles, on all tasks and on each track; each task counts once.
+
+    Args:
+        rounds: as `scores.with_regret` returns them.
+        tasks: as `edition.read_tasks` returns them.
+
+    Returns:
+        A row a profile (`performance` or `data`), `track`, `method` and place `at` on its axis: the number of `tasks`
+        and the mean `share` over them, with its 95% interval, `low` to `high`.
+    """
+    found = {}
+    for profile, of_task in {"performance": performance_profile(rounds), "data": data_profile(rounds)}.items():
+        for track, of in tracks_of(tasks).items():
+            here = of_task.loc[:, of_task.columns.isin(of)].dropna(how="all")
+            if not here.empty:
+                found[profile, track] = mean_over_tasks(here).rename(columns={"mean": "share"})
+    columns = ["profile", "track", "method", "at", "tasks", "share", "low", "high"]
+    return pd.concat(found, names=["profile", "track"]).reset_index()[columns]

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from plumbline.analysis.atlas.over_tasks import drawn_tasks
 from plumbline.analysis.comparisons.effects import ALL
-from plumbline.core.seeding import stream_seed
 from plumbline.statistics.inference import TAIL, Mean
 from plumbline.statistics.multiple_tests import holm
 
@@ -40,10 +40,6 @@ def standing(trials: pd.DataFrame, mine: str) -> pd.DataFrame:
     return places.join(means).reset_index()
 
 
-RESAMPLES = 2000
-"""Of the tasks, for intervals of ranks."""
-
-
 def rank_intervals(scores: Array) -> tuple[Array, Array]:
     """Return the ends of the 95% intervals of ranks by mean score: percentiles of a bootstrap over tasks.
 
@@ -58,10 +54,7 @@ def rank_intervals(scores: Array) -> tuple[Array, Array]:
     methods, tasks = scores.shape
     if tasks < 2:
         return np.full(methods, np.nan), np.full(methods, np.nan)
-    drawn = np.random.default_rng(stream_seed("ranks", tasks, "bootstrap")).multinomial(
-        tasks, np.full(tasks, 1 / tasks), RESAMPLES
-    )
-    means = scores @ drawn.T
+    means = scores @ drawn_tasks(tasks).T
     ranks = 1 + (means[:, None] > means[None]).sum(axis=1)
     low, high = np.quantile(ranks, [TAIL, 1 - TAIL], axis=1, method="inverted_cdf")
     return low, high

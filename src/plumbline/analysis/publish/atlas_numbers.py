@@ -215,7 +215,10 @@ class AtlasNumbers:
         widely = tasks.index[tasks >= self.atlas_total("tasks") / 2]
         shares = standings.pivot(index="method", columns="column", values="beaten").loc[widely, columns]
         first = shares.sort_values(columns[0], ascending=False, kind="stable").head(most)
-        written = (100 * first).map(lambda share: "–" if np.isnan(share) else f"{share:.0f}").reset_index(names="entry")
+        written = (100 * first).map(lambda share: "–" if np.isnan(share) else f"{share:.0f}")
+        ends = standings[standings["column"] == columns[0]].set_index("method").loc[first.index, ["low", "high"]]
+        written[columns[0]] += [f" ({low:.0f} to {high:.0f})" for low, high in 100 * ends.to_numpy()]
+        written = written.reset_index(names="entry")
         written.insert(0, "method", written["entry"].map(self._legend))
         written.insert(2, "tasks", written["entry"].map(tasks).astype(str))
         return table(written)
