@@ -1,7 +1,7 @@
 """The atlas: stored results of every method on every task, and how trials are added to it."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -181,6 +181,7 @@ def finished_cells(grid: AtlasGrid, results: Path) -> "Iterator[Cell]":
     from plumbline.analysis.atlas.edition import Cell
     from plumbline.analysis.atlas.rounds import RECORDED, measure_of, rounds_of
     from plumbline.analysis.evidence.evidence import read_rows
+    from plumbline.store.folder import TrialFolder
 
     for experiment in grid.experiments:
         chunks: dict[tuple[str, str], list[Path]] = {}
@@ -202,27 +203,35 @@ def finished_cells(grid: AtlasGrid, results: Path) -> "Iterator[Cell]":
                 "seeds": len(seeds) - len(failed),
                 "failed": len(failed),
                 "empty": "" if found else " ".join(str(failed["error"].iloc[0]).split()),
-                **(provenance_of(spec.method, keys, results / "store") if found else {}),
             }
-            facts = {"measure": measure_of(list(rows["roles"].iloc[0]))} if found else {}
-            yield Cell(about, rounds_of(rows) if found else None, facts)
+            if not found:
+                yield Cell(about, None, {})
+                continue
+            facts = [TrialFolder(results / "store", key).provenance() for key in keys]
+            about |= provenance_of(spec.method, facts)
+            yield Cell(
+                about, rounds_of(rows), {"measure": measure_of(list(rows["roles"].iloc[0]))}, made_with_of(facts)
+            )
 
 
-def provenance_of(method: MethodRef, keys: Iterable[str], store: Path) -> dict[str, Any]:
-    """Return the commit, the versions of a method's libraries, and the median wall time of trials in a store."""
+def provenance_of(method: MethodRef, provenances: "Sequence[Mapping[str, Any]]") -> dict[str, Any]:
+    """Return commit, versions of the libraries that a method is, and median wall time of trials."""
     from statistics import median
 
-    from plumbline.store.folder import TrialFolder
-
-    facts = [TrialFolder(store, key).provenance() for key in keys]
     wanted = catalogue().method[method.name].libraries
-    versions = [{**fact["packages"], **fact["imported"]} for fact in facts]
+    versions = [{**fact["packages"], **fact["imported"]} for fact in provenances]
     libraries = {f"{name} {found[name]}" for found in versions for name in wanted if name in found}
     return {
-        "commit": " ".join(sorted({str(fact["commit"])[:12] for fact in facts})),
+        "commit": " ".join(sorted({str(fact["commit"])[:12] for fact in provenances})),
         "libraries": "; ".join(sorted(libraries)),
-        "seconds": round(median(fact["wall_seconds"] for fact in facts), 2),
+        "seconds": round(median(fact["wall_seconds"] for fact in provenances), 2),
     }
+
+
+def made_with_of(provenances: "Sequence[Mapping[str, Any]]") -> frozenset[str]:
+    """Return the versions of Python and packages that trials were run with."""
+    packages = {f"{name} {version}" for fact in provenances for name, version in fact["packages"].items()}
+    return frozenset(packages | {f"Python {fact['python']}" for fact in provenances})
 
 
 def empty_cells(grid: AtlasGrid, domains: "Mapping[str, Domain]") -> "Iterator[Cell]":

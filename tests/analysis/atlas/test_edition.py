@@ -43,7 +43,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     new = [cell("bowl", "b", 2, 0.1), cell("bowl", "a", 1), cell("valley", "a", 0)]
     assert add_cells(tmp_path, new, TASKS, {"licence": "MIT"}) == 3
     check_edition(tmp_path)
-    assert json.loads((tmp_path / "edition.json").read_text()) == {"edition": "2026.12", "licence": "MIT"}
+    about = json.loads((tmp_path / "edition.json").read_text())
+    assert about == {"edition": "2026.12", "licence": "MIT", "made_with": []}
     cells = read_cells(tmp_path)
     assert list(cells) == CELLS
     assert cells[["task", "method", "seeds"]].to_numpy().tolist() == [
@@ -58,6 +59,23 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(of_b["best"], rounds(2, 0.1)["best"])  # to the last bit
     np.testing.assert_array_equal(of_b["covered_80"], rounds(2)["covered_80"])
     assert read_rounds(tmp_path, []).empty
+
+
+def test_it_says_what_its_cells_were_made_with(tmp_path: Path) -> None:
+    for name, version in (("a", "2.1"), ("b", "2.0")):
+        made = cell("bowl", name, 1)._replace(made_with=frozenset({"numpy 2", f"torch {version}"}))
+        add_cells(tmp_path, [made], TASKS, {})
+    about = json.loads((tmp_path / "edition.json").read_text())
+    assert about["made_with"] == ["numpy 2", "torch 2.0", "torch 2.1"]
+
+
+def test_the_edition_on_file_can_be_deposited() -> None:
+    folder = Path("results/atlas")
+    deposit = json.loads((folder / ".zenodo.json").read_text())
+    about = json.loads((folder / "edition.json").read_text())
+    assert (deposit["version"], deposit["title"]) == (about["edition"], about["title"])
+    assert deposit["license"] == about["licence"].lower()
+    assert (folder / "LICENSE").read_text() == Path("LICENSE").read_text()
 
 
 def test_more_seeds_replace_fewer_and_not_the_reverse(tmp_path: Path) -> None:

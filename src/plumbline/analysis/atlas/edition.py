@@ -67,11 +67,13 @@ class Cell(NamedTuple):
         about: its row in `cells.csv`.
         rounds: with `rounds.COLUMNS`; None of an empty cell.
         facts: of its task, `FACTS`; empty of an empty cell.
+        made_with: versions of Python and packages: `torch 2.13.0`.
     """
 
     about: Mapping[str, Any]
     rounds: pd.DataFrame | None
     facts: Mapping[str, Any]
+    made_with: frozenset[str] = frozenset()
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -203,8 +205,18 @@ def _add(folder: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: Mappin
     about = pd.DataFrame([cell.about for cell in new], columns=CELLS).astype({"seconds": float})
     _write_csv(folder / "cells.csv", pd.concat([known[stays], about]).sort_values(PAIR, kind="stable"))
     _write_csv(folder / "tasks.csv", _with_facts(tasks, folder, new))
-    write_text(folder / "edition.json", json.dumps({"edition": EDITION, **facts}, indent=1) + "\n")
+    made_with = sorted(frozenset(_made_with(folder)).union(*(cell.made_with for cell in new)))
+    edition = {"edition": EDITION, **facts, "made_with": made_with}
+    write_text(folder / "edition.json", json.dumps(edition, indent=1) + "\n")
     return len(new)
+
+
+def _made_with(folder: Path) -> list[str]:
+    """Return what the cells that are there were made with."""
+    if not is_edition(folder):
+        return []
+    found: list[str] = read_json(folder / "edition.json", ("edition",), REMEDY).get("made_with", [])
+    return found
 
 
 def _with_facts(tasks: pd.DataFrame, folder: Path, cells: Sequence[Cell]) -> pd.DataFrame:
