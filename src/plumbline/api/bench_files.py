@@ -18,7 +18,7 @@ def latex(bench: Bench, result: Compared) -> str:
     """Return the scores as a LaTeX table, each beside one's own, with the best one and its equals in bold."""
     from plumbline.analysis.atlas.score_table import score_table
 
-    return score_table(result.trials, bench.method.name, result.differences)
+    return score_table(result.trials, bench.method.name, result.differences, bench.titles, bench.legends)
 
 
 def paragraph(bench: Bench, result: Compared) -> str:
@@ -52,9 +52,12 @@ def protocol(bench: Bench, result: Compared) -> "Protocol":
 
     libraries = dict.fromkeys([*LIBRARIES, *catalogue().find("method", bench.method.ref.name).libraries])
     pairs = [one.pairs for one in result.differences if one.task != ALL]
+    cells = bench.here[bench.here["method"].isin(bench.against)]
+    stored = sorted({one for text in cells["libraries"].dropna() for one in str(text).split("; ") if one})
     return Protocol(
         bench.method.name.removesuffix(RUN_HERE),
-        bench.against,
+        [bench.legends[name].label if name in bench.legends else name for name in bench.against],
+        stored,
         [bench.titles[task] for task in bench.specs],
         [(spec.budget.initial.size, spec.budget.rounds) for spec in bench.specs.values()],
         bench.seeds,

@@ -9,7 +9,8 @@ CITATION = find_repository() / "CITATION.cff"
 def test_the_paragraph() -> None:
     protocol = Protocol(
         mine="Mine",
-        against=["atlas-logei", "botorch-loop"],
+        against=["log EI", "CMA-ES"],
+        libraries=["cmaes 0.12"],
         titles=["Branin", "Rover"],
         budgets=[(20, 100), (10, 50)],
         seeds=5,
@@ -21,7 +22,7 @@ def test_the_paragraph() -> None:
     for part in (
         "We ran Mine with 5 seeds on 2 tasks of the plumbline atlas (edition 2026.12) [@plumbline]: Branin; Rover.",
         "10 + 50 or 20 + 100 evaluations",
-        "Results of atlas-logei, botorch-loop are those on file",
+        "Results of log EI, CMA-ES are the stored ones (cmaes 0.12).",
         "(3 to 5 seeds a task)",
         "Software: botorch 0.1.",
         "@software{plumbline,",

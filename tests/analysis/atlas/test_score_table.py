@@ -8,6 +8,7 @@ from made_trials import TRIALS, trials_of
 
 from plumbline.analysis.atlas.score_table import block, score_table
 from plumbline.analysis.atlas.standing import ALL, paired_differences
+from plumbline.study.legends import Legend
 
 
 def test_its_numbers_are_those_of_the_differences() -> None:
@@ -47,4 +48,13 @@ def test_the_text_has_a_block_a_task_and_is_safe_for_latex() -> None:
     assert "my\\_method" in text
     assert re.search(r"(?<!\\)_", text) is None
     assert "corrected for 2 methods" in text
+    named = score_table(
+        trials,
+        "my_method",
+        paired_differences(trials, "my_method", ["good"]),
+        {"a": "Levy & 5"},
+        {"good": Legend(label="the good one")},
+    )
+    assert "score on Levy \\& 5 (lower is better)" in named
+    assert "the good one & 2 &" in named.replace("\\textbf{the good one}", "the good one")
     assert {line.count("&") for line in text.splitlines() if line.endswith("\\\\") and "multicolumn" not in line} == {5}

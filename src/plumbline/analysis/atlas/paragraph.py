@@ -14,6 +14,7 @@ class Protocol(NamedTuple):
     Attributes:
         mine: one's own method.
         against: the methods on file that it is compared with.
+        libraries: public libraries that these are, with their versions on file.
         titles: of the tasks.
         budgets: points of the initial design and rounds of each task.
         seeds: number of one's own.
@@ -24,6 +25,7 @@ class Protocol(NamedTuple):
 
     mine: str
     against: Sequence[str]
+    libraries: Sequence[str]
     titles: Sequence[str]
     budgets: Sequence[tuple[int, int]]
     seeds: int
@@ -55,12 +57,13 @@ def methods_text(protocol: Protocol, cite: str = "") -> str:
     low, high = one.paired
     pairs = f"{low}" if low == high else f"{low} to {high}"
     versions = ", ".join(f"{name} {version}" for name, version in one.versions.items())
+    stored = f" ({', '.join(one.libraries)})" if one.libraries else ""
     return (
         f"We ran {one.mine} with {counted(one.seeds, 'seed')} on {counted(count, 'task')} of the plumbline atlas "
         f"(edition {one.edition}){cite}: {'; '.join(one.titles)}. Budgets are the atlas' own, {budgets} "
         "evaluations (initial design + rounds), and so are initial designs and noise, which all methods share seed by "
-        f"seed. Results of {', '.join(one.against)} are those on file. The score of a run is the regret of the best "
-        "noise-free value in units of that of the initial design, averaged over rounds: 0 is best, and 1 is no "
+        f"seed. Results of {', '.join(one.against)} are the stored ones{stored}. The score of a run is the regret of "
+        "the best noise-free value in units of that of the initial design, averaged over rounds: 0 is best, and 1 is no "
         f"progress. Differences are paired by seed ({pairs} seeds a task), averaged on each task, and then over tasks, "
         "a task counting once; intervals are 95%, and at each end the wider of Student's and of a studentised "
         "bootstrap's. P-values are two-sided and corrected by Holm's method for the number of methods compared with. "

@@ -1,6 +1,6 @@
 """The scores of one's own method and of others on each task, beside their differences, as a LaTeX table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,23 +12,37 @@ from plumbline.analysis.comparisons.latex import escaped, floating_table
 from plumbline.core.words import counted
 from plumbline.statistics.inference import Mean
 from plumbline.statistics.multiple_tests import holm
+from plumbline.study.legends import Legend
 
 HEADERS = ["method", "seeds", "mean, 95\\% interval", "difference, 95\\% interval", "$p$", "Holm"]
 
 
-def score_table(trials: pd.DataFrame, mine: str, differences: Sequence[Difference]) -> str:
+def score_table(
+    trials: pd.DataFrame,
+    mine: str,
+    differences: Sequence[Difference],
+    titles: Mapping[str, str] | None = None,
+    legends: Mapping[str, Legend] | None = None,
+) -> str:
     """Return the table, for the package booktabs: all tasks first, then a block a task.
 
     Args:
         trials: as `scores.trials` returns them.
         mine: one's own method, on whose tasks the others are.
         differences: as `standing.paired_differences` returns them.
+        titles: of tasks; one without a title goes by its name.
+        legends: of the other methods; one without a legend goes by its name.
     """
+    titles, legends = titles or {}, legends or {}
     methods = [mine, *dict.fromkeys(one.against for one in differences)]
     known = trials[trials["method"].isin(methods)].dropna(subset="score")
     known = known[known["task"].isin(known.loc[known["method"] == mine, "task"])]
     tasks = [ALL, *dict.fromkeys(known["task"].astype(str))]
-    blocks = {f"score on {task} (lower is better)": block(known, task, methods, differences) for task in tasks}
+    blocks = {}
+    for task in tasks:
+        rows = block(known, task, methods, differences)
+        rows["method"] = [legends[name].label if name in legends else name for name in rows["method"]]
+        blocks[f"score on {titles.get(task, task)} (lower is better)"] = rows
     return floating_table(HEADERS, blocks, caption(mine, len(methods) - 1))
 
 
