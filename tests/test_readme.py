@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from typer.main import get_command
 
 import plumbline as pb
@@ -396,7 +397,7 @@ def test_every_command_in_a_sentence_is_one(page):
 def test_a_command_with_another_option_is_none(tmp_path):
     (tmp_path / "page.md").write_text("```sh\nplumbline verdicts --show grid  # not any more\n```\n")
     ((name, *arguments),) = commands_of(tmp_path / "page.md")
-    with pytest.raises(Exception, match="'grid' is not one of"):
+    with pytest.raises(typer.BadParameter, match="'grid' is not one of"):
         get_command(app).commands[name].make_context(name, arguments)
 
 

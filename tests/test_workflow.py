@@ -231,8 +231,8 @@ def test_lint(layout: DryCheckout) -> None:
     assert "Congratulations, your workflow is in a good condition!" in done.stdout
 
 
-# Desk and paper have hundreds and thousands of jobs.
-@pytest.mark.parametrize("preset", ["quick", *(pytest.param(one, marks=pytest.mark.slow) for one in ("desk", "paper"))])
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["quick", "desk", "paper"])
 def test_every_preset_is_a_graph_of_short_commands(layout: DryCheckout, preset: str) -> None:
     """Linux takes 128 kB in one argument, which 50,000 names of files are not."""
     config = [] if preset == "quick" else ["--configfile", f"config/{preset}.yaml"]

@@ -70,6 +70,7 @@ def origins(tree: Tree | Leaf) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", ["method", "task"])
+@pytest.mark.slow
 def test_every_entry_resolves_to_what_is_run(kind: str, entries: MethodsAndTasks) -> None:
     """Whatever was inherited, varied and wrapped: the options that trials get are those shown."""
     members: dict[str, Any] = entries.methods if kind == "method" else entries.tasks

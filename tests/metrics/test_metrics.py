@@ -414,6 +414,7 @@ class TestByRound:
         assert by_round(found, "regret").size > 0
 
 
+@pytest.mark.slow
 def test_a_million_and_a_half_rows_are_seconds() -> None:
     """Twenty seeds of eighty thousand evaluations: none of the metrics loops over rows."""
     seeds, n = 20, 80_000

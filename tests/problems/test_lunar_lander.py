@@ -143,6 +143,7 @@ def test_a_worker_that_is_killed_is_an_accident_of_the_machine() -> None:
         problem(one_step(killed))(X[:1], noise=False)
 
 
+@pytest.mark.slow
 def test_its_workers_are_its_own_and_go_with_it() -> None:
     """joblib has processes that it shares: ending those would break whoever comes next."""
     lander = problem(one_step(lambda seed: float(seed)))

@@ -20,6 +20,7 @@ def test_is_minus_botorchs_function(name: str, original, context) -> None:
     assert torch.equal(problem.function(X, noise=False), -original()(X, noise=False))
 
 
+@pytest.mark.slow
 def test_reference_points_are_those_of_the_paper(context) -> None:
     """A notebook of CBO's repository shows 2.4e5, from 2.3e5 to 2.6e5, for ten Sobol points of penicillin."""
     assert torch.equal(build_problem("branin-currin", {}, context(0)).function.ref_point, -BraninCurrin().ref_point)

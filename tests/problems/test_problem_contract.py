@@ -51,7 +51,14 @@ def _examples(name: str) -> list[dict[str, Any] | None]:
     return [next((options for options in ({}, {"dim": 2}) if acceptable(name, options)), None)]
 
 
-CASES = [(name, options) for name in problems.entries() for options in _examples(name)]
+SLOW = ("penicillin",)
+"""Problems that integrate a differential equation at each point."""
+
+CASES = [
+    pytest.param((name, options), marks=pytest.mark.slow) if name in SLOW else (name, options)
+    for name in problems.entries()
+    for options in _examples(name)
+]
 
 
 @pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case[0]}-{case[1]}")

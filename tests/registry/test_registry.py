@@ -101,6 +101,7 @@ print("torch" in sys.modules)
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
 
 
+@pytest.mark.slow
 def test_libraries_that_few_need_wait_for_them() -> None:
     """They take as long as torch, at the start of every job."""
     asked = "methods['ei'], methods['cucb'], methods['calibrated'], problems['levy'], designs['uniform']"

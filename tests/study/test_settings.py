@@ -137,6 +137,7 @@ def test_claims_speak_of_trials_that_there_are(plans: dict[str, Plan]) -> None:
             assert paper.complete, name
 
 
+@pytest.mark.slow
 def test_every_claim_can_be_judged(plans: dict[str, Plan]) -> None:
     """From runs of chance: no statistic, option or range stumbles."""
     plan, rng = plans["paper"], np.random.default_rng(0)

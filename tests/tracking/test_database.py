@@ -52,6 +52,7 @@ def only(client: MlflowClient, experiment: str) -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_a_run_in_bulk_is_what_the_client_makes(bulk: DatabaseStore, single: ClientStore, tmp_path: Path) -> None:
     found = []
     for store in (bulk, single):

@@ -223,6 +223,7 @@ def test_points_that_finish_before_a_slower_one_are_kept(
     assert (tmp_path / "small.npz").read_bytes() == whole.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_killed_process_is_gone_on_with(whole: Path, data: Path, tmp_path: Path, one_core: dict[str, str]) -> None:
     code = (
         "import sys; from pathlib import Path; from plumbline.data.models import ModelEntry;"

@@ -109,6 +109,7 @@ def test_a_gpu_trains_and_decodes_alike(whole: Path, molecules: Path, tmp_path: 
     torch.testing.assert_close(model.encode(["CCOCC"]), read_selfies_vae(whole).encode(["CCOCC"]), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_same_entry_is_the_same_file(whole: Path, molecules: Path, tmp_path: Path) -> None:
     before = torch.get_rng_state()
     assert trained(molecules, tmp_path / "again.npz") == whole.read_bytes()
@@ -196,6 +197,7 @@ def test_a_checkpoint_is_due_now_and_then(tmp_path: Path, monkeypatch: pytest.Mo
     assert one.restore() is None
 
 
+@pytest.mark.slow
 def test_it_learns_to_come_back(molecules: Path, tmp_path: Path) -> None:
     """A few molecules by heart: decoding takes each encoding back to its molecule."""
     strings = readable(read_features(molecules / "features" / f"{SOURCE}.parquet")["smiles"].tolist()[:6], 2)

@@ -92,10 +92,17 @@ def studentised(means: Array, variances: Array, n: int, variance: Array | float)
         return np.where(away == 0, 0.0, away / error)
 
 
-def p_of_score(score: float, scores: Array, n: int) -> float:
-    """Return the probability of a studentised mean as high as `score`: of Student's and the bootstrap's the greater."""
-    farther = np.count_nonzero(scores >= score)
-    return float(max(stdtr(n - 1, -score), (farther + 1) / (RESAMPLES + 1)))
+def p_of_score(score: float | Array, scores: Array, n: int) -> Array:
+    """Return the probability of a studentised mean as high as `score`: of Student's and the bootstrap's the greater.
+
+    Args:
+        score: of the sample, or of several, `studies`.
+        scores: of resamples, `resamples`, or `resamples x studies`.
+        n: values of each sample.
+    """
+    farther = np.count_nonzero(scores >= score, axis=0)
+    found: Array = np.maximum(stdtr(n - 1, -score), (farther + 1) / (len(scores) + 1))
+    return found
 
 
 def p_of_constant(away: float, n: int) -> float:
@@ -164,7 +171,7 @@ class Mean(Inference):
         away = sign * (self.value - threshold)
         if self.error == 0:
             return p_of_constant(away, self.n)
-        return p_of_score(away / self.error, sign * self.scores, self.n)
+        return float(p_of_score(away / self.error, sign * self.scores, self.n))
 
     def beyond(self, threshold: float) -> Array:
         """Return the values minus the threshold."""
@@ -314,7 +321,7 @@ class Ratio(Inference):
         means = a - ratio * b
         variances = aa - 2 * ratio * ab + ratio**2 * bb - means**2
         scores = studentised(means, variances, self.n, float(gaps.values.var()))
-        return p_of_score(sign * gaps.value / gaps.error, sign * scores, self.n)
+        return float(p_of_score(sign * gaps.value / gaps.error, sign * scores, self.n))
 
     def beyond(self, threshold: float) -> Array:
         """Return `a - threshold b`."""

@@ -9,10 +9,10 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtr
+from scipy.special import ndtri
 
 from plumbline.core.seeding import stream_seed
-from plumbline.statistics.inference import TAIL, resamples, studentised
+from plumbline.statistics.inference import TAIL, p_of_score, resamples, studentised
 
 Array = NDArray[np.float64]
 
@@ -46,8 +46,7 @@ def seen(samples: Array, name: str, tail: float = TAIL) -> NDArray[np.bool_]:
     scores = studentised(away, shares @ centred**2 - away**2, n, variance)
     with np.errstate(divide="ignore"):
         score = means / np.sqrt(variance / (n - 1))
-    p = np.maximum(stdtr(n - 1, -score), (np.count_nonzero(scores >= score, axis=0) + 1) / (SCORES + 1))
-    return p <= tail
+    return p_of_score(score, scores, n) <= tail
 
 
 class Power:

@@ -89,6 +89,7 @@ def test_one_symbol_after_another_is_what_whole_strings_say(model: SelfiesVAE, p
     assert (tokens[ended] == 1).all()
 
 
+@pytest.mark.slow
 def test_strings_do_not_depend_on_their_company(
     model: SelfiesVAE, points: torch.Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import torch
-from botorch.exceptions.errors import ModelFittingError
-from linear_operator.utils.errors import NanError, NotPSDError
 from torch import Tensor
 from torch.special import ndtr
 
+from plumbline.models.failures import FIT_FAILURES
 from plumbline.models.gp.process import GP
 from plumbline.models.gp.stack import scores_each
 
@@ -82,7 +81,7 @@ def refitted(fit: Fit, process: GP, X: Tensor, Y: Tensor, splits: Splits, fit_ea
         i = fold.row
         try:
             values[fold.place] = _forecast(fit(X[fold.train], Y[fold.train]), X[i : i + 1], Y[i])
-        except (ModelFittingError, NanError, NotPSDError) as error:
+        except FIT_FAILURES as error:
             warnings.warn(f"split that forecasts observation {i}: {error}", SplitNotFittedWarning, stacklevel=2)
     left = values.isnan()
     return forecast_cdf(process, splits).where(left, values) if left.any() else values

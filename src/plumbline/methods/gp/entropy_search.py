@@ -6,9 +6,7 @@ from typing import ClassVar
 
 import torch
 from botorch.acquisition import AcquisitionFunction
-from botorch.exceptions.errors import OptimizationGradientError
 from botorch.utils.sampling import manual_seed
-from linear_operator.utils.errors import NanError, NotPSDError
 from pydantic import Field
 from torch import Tensor
 
@@ -19,12 +17,10 @@ from plumbline.acquisition.monte_carlo import noisy_improvement
 from plumbline.methods.base import methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
+from plumbline.models.failures import SEARCH_FAILURES
 from plumbline.models.gp.pathwise import draw_paths
 from plumbline.models.gp.process import GP
 from plumbline.spaces.base import Space
-
-FAILURES = (NanError, NotPSDError, OptimizationGradientError, torch.linalg.LinAlgError)
-"""Errors of entropy searches on numerical failure."""
 
 
 class NothingToLearnWarning(RuntimeWarning):
@@ -72,7 +68,7 @@ class InformationMethod(GPMethod):
             return self._improvement(surrogate, round)
         try:
             return self.information(surrogate, drawn)
-        except FAILURES as error:
+        except SEARCH_FAILURES as error:
             return self._instead(surrogate, round, error)
 
     def unknown(self, drawn: Peaks) -> Tensor:
@@ -89,7 +85,7 @@ class InformationMethod(GPMethod):
             with manual_seed(round.seed):  # some of BoTorch draws from the global stream
                 X = self._one_by_one(utility, space, round)
             failed: object = "a chosen point or its value is not finite" if lost(utility, X) else None
-        except FAILURES as error:
+        except SEARCH_FAILURES as error:
             failed = error
         if failed is None:
             return Choice(X, utility, surrogate)

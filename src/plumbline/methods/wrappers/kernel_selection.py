@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, cast
 
 import torch
-from botorch.exceptions.errors import ModelFittingError
-from linear_operator.utils.errors import NanError, NotPSDError
+from linear_operator.utils.errors import NanError
 from pydantic import ConfigDict, Field, model_validator
 from torch import Generator
 
@@ -18,14 +17,12 @@ from plumbline.methods.composed import Choice, ComposedMethod, Round, Steps
 from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
 from plumbline.methods.wrappers.exact import Surrogate, processes_of
 from plumbline.models.algebra import Kernel
+from plumbline.models.failures import FIT_FAILURES
 from plumbline.models.gp.criteria import CRITERIA, Criterion
 from plumbline.models.gp.fit import ModelOptions
 from plumbline.models.gp.likelihood import Hyperparameters
 from plumbline.models.gp.process import conditioned
 from plumbline.models.standardisation import standardisation_of
-
-FAILURES = (ModelFittingError, NanError, NotPSDError)
-"""Errors of failed fits and of degenerate covariances."""
 
 OWN = -1
 """The note of a round in which the base's own kernel replaced all candidates."""
@@ -161,7 +158,7 @@ class KernelSelectionMethod(ComposedWrapper):
             try:
                 surrogate = self.candidates[place].steps.fit(data)
                 score = self._score(surrogate, place)
-            except FAILURES as error:
+            except FIT_FAILURES as error:
                 message = f"kernel {self.options.kernels[place].kernel!r}: {error}"
                 warnings.warn(message, KernelNotFittedWarning, stacklevel=2)
                 continue

@@ -6,8 +6,7 @@ from typing import ClassVar, Self, cast
 
 import torch
 from botorch.acquisition import AcquisitionFunction
-from botorch.exceptions.errors import ModelFittingError, OptimizationGradientError
-from linear_operator.utils.errors import NanError, NotPSDError
+from linear_operator.utils.errors import NanError
 from pydantic import Field, model_validator
 from torch import Tensor
 
@@ -18,17 +17,11 @@ from plumbline.methods.base import Domain, Feature, build_method, methods, refus
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.entropy_search import InformationFailedWarning
 from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
+from plumbline.models.failures import FIT_FAILURES, SEARCH_FAILURES
 from plumbline.models.gp.process import GP
 from plumbline.registry.references import Json, MethodChoice
 
-FAILURES = (
-    ModelFittingError,
-    NanError,
-    NotPSDError,
-    OptimizationGradientError,
-    torch.linalg.LinAlgError,
-    InformationFailedWarning,
-)
+FAILURES = (*FIT_FAILURES, *SEARCH_FAILURES, InformationFailedWarning)
 """Errors of members on numerical failure; an entropy search warns, and falls back on noisy expected improvement."""
 
 
