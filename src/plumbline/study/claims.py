@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from plumbline.core.nested import merge
 from plumbline.core.options import Options, distinct
-from plumbline.study.verdicts import Undecidable
+from plumbline.study.verdicts import Undecidable, Verdict
 
 _AFTER = "@"
 
@@ -290,6 +290,18 @@ def _alternatives(written: Any) -> Any:
     return (written,) if isinstance(written, dict | ClaimTests) else written
 
 
+class Former(Options):
+    """A verdict that we gave before.
+
+    Attributes:
+        verdict: what it was.
+        why: the reason for which it changed.
+    """
+
+    verdict: Verdict
+    why: str
+
+
 class Claim(Options):
     """A published statement, where it stands, and the test that decides about it; without experiments it is not run.
 
@@ -305,6 +317,7 @@ class Claim(Options):
         secondary: tests that are shown beside it, without influence on the verdict.
         stuck: of runs, counted beside the verdict.
         beyond: why none of our experiments can decide about it; the test results are shown all the same.
+        former: the verdict that we gave before, where it changed.
     """
 
     source: str
@@ -320,6 +333,7 @@ class Claim(Options):
     secondary: tuple[ClaimTests, ...] = ()
     stuck: Stuck | None = None
     beyond: Beyond | None = None
+    former: Former | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -155,6 +155,21 @@ class TestClaimPages:
             for name in names.split():
                 assert " ".join(doubt.split()) in (claims / f"{name}.md").read_text()
 
+    def test_a_verdict_that_changed_says_from_what_and_why(self, plan: Plan, claims: Path) -> None:
+        on_file = read_claims(REFERENCE / "claims.csv").drop_duplicates("claim").set_index("claim")["verdict"]
+        changed = {
+            name: claim.former
+            for one in plan.run.studies.values()
+            for name, claim in one.claims.items()
+            if claim.former
+        }
+        assert len(changed) == 12
+        for name, former in changed.items():
+            assert former.verdict != on_file[name]
+            page = (claims / f"{name}.md").read_text()
+            assert f"Our verdict was *{former.verdict}* before. {former.why}" in page
+        assert "Our verdict was" not in (claims / "K1.md").read_text()
+
     def test_a_claim_without_results_says_so(self) -> None:
         claim = Claim(source="section 1", statement="a beats b")
         assert verdict_of(claim, pd.DataFrame()) == NOT_RUN
