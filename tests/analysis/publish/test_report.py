@@ -13,6 +13,7 @@ from made_atlas import made_edition
 
 from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish import report
+from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
 from plumbline.analysis.publish.markdown import duration
 from plumbline.analysis.publish.report import (
     address,
@@ -363,7 +364,8 @@ class TestAnswer:
         return reference, atlas
 
     def shown(self, folder: Path) -> str:
-        found = answer(pd.DataFrame([claim_row()]), folder / "quick" / "report.html", {})
+        atlas = AtlasNumbers(folder / "atlas", {})
+        found = answer(pd.DataFrame([claim_row()]), folder / "quick" / "report.html", {}, atlas)
         assert found is not None
         return base64.b64decode(found.picture.split(",")[1]).decode()
 
@@ -375,7 +377,7 @@ class TestAnswer:
     ) -> None:
         made_edition(folders[1])
         assert self.shown(folder) == "<svg>interventions</svg>"
-        found = answer(pd.DataFrame([claim_row()]), folder / "quick" / "report.html", {})
+        found = answer(pd.DataFrame([claim_row()]), folder / "quick" / "report.html", {}, AtlasNumbers(folders[1], {}))
         assert found is not None
         assert found.sentences[0].startswith("Calibration is improved by ")
         assert found.sentences[1].endswith("after correction for the nine primary analyses.")

@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+import plumbline as pb
 from plumbline.analysis.comparisons.ranks import ranked
 from plumbline.analysis.evidence.evidence import Evidence, evidence
 from plumbline.analysis.publish.report import write_report
@@ -286,6 +287,26 @@ class TestClaims:
         reader.js("document.querySelector('#C6 input').dispatchEvent(new Event('input'))")
         some = reader.js("return [...document.querySelector('#C6 tbody').rows].filter(row => !row.hidden).length")
         assert 0 < some < len(shown)
+
+
+class TestMethodsOfTheAtlas:
+    ROWS = "return [...document.querySelectorAll('#standings tbody tr')].map(row => row.cells[0].title)"
+
+    def test_tracks_and_costs_order_them_anew(self, reader: Reader) -> None:
+        ranks = pb.atlas("ranks")
+        first = reader.js(self.ROWS)
+        ranks = ranks[ranks["tasks"] >= ranks.groupby(["track", "cost"])["tasks"].transform("max") / 2]
+        every = ranks[ranks["cost"] == ""]
+        assert first == every[every["track"] == "all"]["method"].head(len(first)).tolist()
+        reader.js("const one = document.querySelector('#standings select'); one.value = 'noisy';")
+        reader.js("document.querySelector('#standings select').dispatchEvent(new Event('change'))")
+        assert reader.js(self.ROWS)[0] == every[every["track"] == "noisy"]["method"].iloc[0]
+        reader.js("const one = document.querySelector('#standings input'); one.value = 1;")
+        reader.js("document.querySelector('#standings input').dispatchEvent(new Event('input'))")
+        assert reader.js(self.ROWS)[0] == ranks[ranks["cost"] == "1 second"]["method"].iloc[0]
+        assert reader.js("return document.querySelector('#standings output').textContent") == "1 second"
+        reader.click("#standings > button")
+        assert len(reader.js(self.ROWS)) == (ranks["cost"] == "1 second").sum()
 
 
 class TestFigures:

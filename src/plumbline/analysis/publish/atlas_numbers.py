@@ -117,12 +117,12 @@ class AtlasNumbers:
 
     def atlas_ranking(self, most: int) -> str:
         """The best methods on all tasks, with the percentage of the other methods that they beat, by track."""
-        here = self._ranks[self._ranks["cost"] == ""]
+        here = self.ranks[self.ranks["cost"] == ""]
         return self._shares(here.assign(column=here["track"]), most)
 
     def atlas_costs(self, most: int) -> str:
         """The same on all tasks by the cost of an evaluation, ordered by the lowest cost."""
-        here = self._ranks[self._ranks["cost"] != ""]
+        here = self.ranks[self.ranks["cost"] != ""]
         return self._shares(here.assign(column=here["cost"]), most)
 
     def atlas_total(self, of: str) -> float:
@@ -185,7 +185,8 @@ class AtlasNumbers:
         return findings(trials(self._rounds), self._tasks)
 
     @cached_property
-    def _ranks(self) -> pd.DataFrame:
+    def ranks(self) -> pd.DataFrame:
+        """The methods by track and cost, as `ranks.ranks` returns them."""
         return ranks(self._rounds, self._tasks)
 
     def _finding(self, analysis: str, of: str, where: str) -> pd.Series:

@@ -23,13 +23,14 @@ from jinja2 import Template
 from markupsafe import Markup, escape
 from PIL import Image
 
-from plumbline.analysis.atlas.edition import is_answered
+from plumbline.analysis.atlas.edition import EDITION, is_answered, is_edition
 from plumbline.analysis.comparisons.numbers import short
 from plumbline.analysis.evidence.collect import failures_of
 from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish.answer import answer_in_words, comparisons
 from plumbline.analysis.publish.atlas_answer import answer_of_atlas
 from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
+from plumbline.analysis.publish.atlas_standings import atlas_standings
 from plumbline.analysis.publish.claim_pages import Titles
 from plumbline.analysis.publish.claim_views import ClaimView, claim_views
 from plumbline.analysis.publish.estimates import percent
@@ -315,16 +316,16 @@ class Answer(NamedTuple):
     alternative: str
 
 
-def answer(claims: pd.DataFrame, page: Path, same_methods: Mapping[str, str]) -> Answer | None:
+def answer(
+    claims: pd.DataFrame, page: Path, same_methods: Mapping[str, str], atlas: AtlasNumbers | None = None
+) -> Answer | None:
     """Return the answer of the results on file; None without a figure.
 
     It is that of the atlas once its primary analyses have all their trials, and else that of the verdicts.
     """
-    atlas, record = atlas_folder() / "interventions.svg", reference_folder() / "answer.svg"
-    if atlas.is_file() and is_answered(atlas_folder()):
-        return Answer(
-            list(answer_of_atlas(AtlasNumbers(atlas_folder(), {}).findings)), *pictured(atlas, page), OF_ATLAS
-        )
+    picture, record = atlas_folder() / "interventions.svg", reference_folder() / "answer.svg"
+    if atlas and picture.is_file() and is_answered(atlas_folder()):
+        return Answer(list(answer_of_atlas(atlas.findings)), *pictured(picture, page), OF_ATLAS)
     if not record.is_file():
         return None
     compared = comparisons(claims, same_methods)
@@ -422,10 +423,14 @@ def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path
         for wheel in wheels(of_studies, reference_folder(), Titles(run.entries))
         if wheel["claim"] in rates.index
     ]
+    legends = {name: one.legend.label for name, one in run.entries.methods.items()}
+    atlas = AtlasNumbers(atlas_folder(), legends) if record and is_edition(atlas_folder()) else None
     page = page_template().render(
         run=run,
         stand_ins={real: name for real, name in run.stand_ins.items() if name in run.inputs},
-        answer=answer(reference, output, run.entries.same_methods) if record else None,
+        answer=answer(reference, output, run.entries.same_methods, atlas) if record else None,
+        edition=EDITION,
+        standings=atlas_standings(atlas.ranks, legends) if atlas else None,
         stored=relpath(address_of_stored(output), output.parent),
         record=record,
         own=own,

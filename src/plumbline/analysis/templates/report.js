@@ -403,5 +403,44 @@ if (wheels.length) {
   start();
 }
 
+// Which methods do best where
+const standings = json("standings-data");
+if (standings) {
+  const FIRST = 12;
+  const { tracks, costs } = standings;
+  const steps = [["", "no time"], ...Object.keys(costs).map((name) => [name, name])];
+  const state = { track: Object.keys(tracks)[0], cost: "", all: false };
+  const body = make("tbody"), more = make("button", { type: "button" });
+  const track = make("select", {}, ...Object.keys(tracks).map((name) => make("option", { value: name }, name)));
+  const cost = make("input", { type: "range", min: 0, max: steps.length - 1, value: 0 }), said = make("output");
+  const bar = ({ share, low, high }) => {
+    const strip = shapes("svg", { class: "share", viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true" });
+    strip.append(shapes("rect", { class: "mean", x: 0, y: 2, width: 100 * share, height: 6 }));
+    if (low !== null) strip.append(shapes("rect", { class: "interval", x: 100 * low, y: 4.3, width: 100 * (high - low), height: 1.4 }));
+    return strip;
+  };
+  const draw = () => {
+    const rows = state.cost ? costs[state.cost] : tracks[state.track];
+    said.textContent = steps.find(([name]) => name === state.cost)[1];
+    track.disabled = Boolean(state.cost);
+    track.title = state.cost ? "with a cost, methods are compared on all tasks" : "";
+    const shown = state.all ? rows : rows.slice(0, FIRST);
+    body.replaceChildren(...shown.map((row) => make("tr", {}, Object.assign(make("td", {}, row.method), { title: row.entry }),
+      make("td", { className: "bar" }, bar(row)),
+      make("td", { className: "n" }, row.low === null ? percent(row.share) : `${percent(row.share)} (${digits(100 * row.low, 2)} to ${digits(100 * row.high, 2)})`),
+      make("td", { className: "n" }, String(row.tasks)))));
+    more.hidden = rows.length <= FIRST;
+    more.textContent = state.all ? `Show the first ${FIRST}` : `Show all ${rows.length} methods`;
+  };
+  track.addEventListener("change", () => { state.track = track.value; draw(); });
+  cost.addEventListener("input", () => { [state.cost] = steps[cost.value]; draw(); });
+  more.addEventListener("click", () => { state.all = !state.all; draw(); });
+  const head = ["method", "0 to 100%", "others behind", "tasks"].map((one, i) => make("th", { scope: "col", className: i > 1 ? "n" : "" }, one));
+  $("#standings").append(make("div", { className: "controls" }, make("label", {}, "tasks ", track), make("label", {}, "an evaluation takes ", cost, " ", said)),
+    Object.assign(make("div", { className: "scroll", tabIndex: 0, role: "region", ariaLabel: "Methods of the atlas" },
+      make("table", { className: "standings" }, make("thead", {}, make("tr", {}, ...head)), body))), more);
+  draw();
+}
+
 filter();
 show(location.hash);
