@@ -11,7 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from plumbline.statistics.inference import TAIL, Inference, Mean, Median
+from plumbline.statistics.exact import Median
+from plumbline.statistics.inference import TAIL, Inference
+from plumbline.statistics.means import Mean
 
 Array = NDArray[np.float64]
 

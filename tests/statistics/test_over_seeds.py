@@ -6,7 +6,9 @@ from numpy.testing import assert_allclose
 
 from plumbline.core.errors import PlumblineError
 from plumbline.statistics import over_seeds as statistics
-from plumbline.statistics.inference import ConsistentWins, Inference, Mean, Median, Ratio, Share
+from plumbline.statistics.exact import ConsistentWins, Median, Share
+from plumbline.statistics.inference import Inference
+from plumbline.statistics.means import Mean, Ratio
 from plumbline.statistics.over_seeds import (
     STATISTICS,
     Location,

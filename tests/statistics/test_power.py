@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from plumbline.statistics.inference import TAIL, Mean
+from plumbline.statistics.inference import TAIL
+from plumbline.statistics.means import Mean
 from plumbline.statistics.power import (
     BLOCK,
     BLOCKS,

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from plumbline.metrics.summaries import shorten, summarise
-from plumbline.statistics.inference import TAIL, Mean
+from plumbline.statistics.inference import TAIL
+from plumbline.statistics.means import Mean
 from plumbline.study.claims import split_metric, truncated_metric
 
 INITIAL, ROUNDS, SEEDS, STUDIES = 5, 30, 50, 100

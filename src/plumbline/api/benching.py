@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from plumbline.api.editions import AtlasGrid, atlas, domain_of, refusal_of
 from plumbline.api.own_methods import OwnMethod, own_method
 from plumbline.api.repository import find_repository
-from plumbline.api.running import Options, one_thread, seed_numbers
+from plumbline.api.running import NestedOptions, one_thread, seed_numbers
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.libraries import installed_version
 from plumbline.core.places import ATLAS, STORE, on_file, own_folder
@@ -39,7 +39,7 @@ def bench(
     tasks: str | Iterable[str] = (),
     seeds: int | None = None,
     against: str | Iterable[str] = (),
-    options: Options | None = None,
+    options: NestedOptions | None = None,
     table: Table = "differences",
     cores: int | None = None,
     timeout: float | None = TIMEOUT,
@@ -170,7 +170,7 @@ class Bench:
         tasks: str | Iterable[str],
         seeds: int | None,
         against: str | Iterable[str],
-        options: Options,
+        options: NestedOptions,
         data: Path,
         folder: str | Path | None = None,
     ) -> None:

@@ -3,7 +3,7 @@
 import inspect
 from typing import TYPE_CHECKING, NamedTuple
 
-from plumbline.api.running import Options
+from plumbline.api.running import NestedOptions
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.inputs import module_and_name
 from plumbline.core.nested import merge
@@ -32,7 +32,7 @@ class OwnMethod(NamedTuple):
     place: str = ""
 
 
-def own_method(target: str, options: Options, entries: "MethodsAndTasks") -> OwnMethod:
+def own_method(target: str, options: NestedOptions, entries: "MethodsAndTasks") -> OwnMethod:
     """Return what a target stands for: an entry, a registered class, or a class by its path.
 
     Raises:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from plumbline.store.folder import TrialFolder
     from plumbline.trials.runner import Watch
 
-Options = Mapping[str, Any]
+NestedOptions = Mapping[str, Any]
 
 ROUNDS, INITIAL, DESIGN = 10, 5, "uniform"
 """Of a trial on a registered problem, where nothing is said: a task says it itself."""
@@ -61,8 +61,8 @@ class TrialRequest(NamedTuple):
     task: str = ""
     method_class: str = ""
     problem: str = ""
-    options: Options = {}  # noqa: RUF012 - read only
-    problem_options: Options = {}  # noqa: RUF012
+    options: NestedOptions = {}  # noqa: RUF012 - read only
+    problem_options: NestedOptions = {}  # noqa: RUF012
     rounds: int | None = None
     q: int | None = None
     initial: int | None = None
@@ -247,8 +247,8 @@ def run(
     *,
     method_class: str = "",
     problem: str = "",
-    options: Options | None = None,
-    problem_options: Options | None = None,
+    options: NestedOptions | None = None,
+    problem_options: NestedOptions | None = None,
     seeds: int | Iterable[int] = 1,
     rounds: int | None = None,
     q: int | None = None,

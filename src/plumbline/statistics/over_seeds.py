@@ -14,7 +14,9 @@ from scipy.special import stdtrit
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import Options, parse
 from plumbline.core.seeding import stream_seed
-from plumbline.statistics.inference import CONFIDENCE, ConsistentWins, Inference, Mean, Median, Ratio, Share
+from plumbline.statistics.exact import ConsistentWins, Median, Share
+from plumbline.statistics.inference import CONFIDENCE, Inference
+from plumbline.statistics.means import Mean, Ratio
 
 Array = NDArray[np.float64]
 Location = Literal["mean", "median"]

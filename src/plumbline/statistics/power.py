@@ -1,4 +1,4 @@
-"""The power of the paired test of a mean difference (`plumbline.statistics.inference.Mean`), and the seeds it takes.
+"""The power of the paired test of a mean difference (`plumbline.statistics.means.Mean`), and the seeds it takes.
 
 That test asks for more than Student's: where seeds are few, or differences skewed, textbook formulas promise too much.
 So power is simulated with the very test. Samples come from a smoothed bootstrap of the differences on file, which keeps
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from plumbline.core.seeding import stream_seed
-from plumbline.statistics.inference import TAIL, p_of_score, resamples, studentised
+from plumbline.statistics.bootstrap import p_of_score, resamples, studentised
+from plumbline.statistics.inference import TAIL
 
 Array = NDArray[np.float64]
 

@@ -17,9 +17,9 @@ from plumbline.store.keys import input_paths, methods_of
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Block, Experiment, Output, Preset, Scale
 from plumbline.study.methods_and_tasks import MethodsAndTasks
-from plumbline.study.resolved import Trial, pairs
+from plumbline.study.resolved import TaskMethod, pairs
 
-Grid = Collection[Trial]
+Grid = Collection[TaskMethod]
 """The (task, method) of an experiment at any preset."""
 
 
@@ -100,16 +100,16 @@ def check_experiment(experiment: Experiment, grid: Grid, library: MethodsAndTask
         raise PlumblineError(f"{source}: a figure needs a `grid` of trials or an `illustration`")
 
 
-def check_grids(experiment: Experiment, library: MethodsAndTasks, source: str) -> set[Trial]:
+def check_grids(experiment: Experiment, library: MethodsAndTasks, source: str) -> set[TaskMethod]:
     """Check an experiment's grids, and find the (task, method) of all of them.
 
     Raises:
         PlumblineError: a name that is in no YAML file, a (task, method) that a grid has twice, or snapshots of rounds
             that a trial does not have.
     """
-    found: set[Trial] = set()
+    found: set[TaskMethod] = set()
     for name, blocks in experiment.grids().items():
-        first: dict[Trial, int] = {}
+        first: dict[TaskMethod, int] = {}
         for number, block in enumerate(blocks, 1):
             for pair in _pairs(library, block, source):
                 if pair in first:
@@ -137,7 +137,7 @@ def _check_snapshots(experiment: Experiment, preset: Preset, library: MethodsAnd
                 raise PlumblineError(f"{source}: {preset}: {error} ({task})") from error
 
 
-def _pairs(library: MethodsAndTasks, block: Block, source: str) -> list[Trial]:
+def _pairs(library: MethodsAndTasks, block: Block, source: str) -> list[TaskMethod]:
     try:
         return list(pairs(library, block))
     except PlumblineError as error:

@@ -20,7 +20,7 @@ from plumbline.study.settings import Config
 STANDS_IN = "stands in for"
 """Words in the label of data that replace others."""
 
-Trial = tuple[str, str]
+TaskMethod = tuple[str, str]
 """A task and a method."""
 
 MOST_CHUNKS = 50
@@ -57,7 +57,7 @@ class ResolvedExperiment:
     legends: Mapping[str, Legend]
     titles: Mapping[str, str]
     parameters: Mapping[str, Mapping[str, float]]
-    claims: tuple[tuple[Claim, frozenset[Trial]], ...]
+    claims: tuple[tuple[Claim, frozenset[TaskMethod]], ...]
     entries: MethodsAndTasks
     stand_ins: Mapping[str, str]
     generated: Collection[str]
@@ -68,7 +68,7 @@ class ResolvedExperiment:
         return [spec for spec, _ in self.trials]
 
     @property
-    def pairs(self) -> set[Trial]:
+    def pairs(self) -> set[TaskMethod]:
         """The (task, method) of its trials."""
         return {(spec.task, spec.method.label) for spec in self.specs}
 
@@ -126,7 +126,7 @@ class ResolvedRun:
         return {name for one in self.experiments.values() for name in one.inputs}
 
 
-def pairs(entries: MethodsAndTasks, block: Block) -> Iterator[Trial]:
+def pairs(entries: MethodsAndTasks, block: Block) -> Iterator[TaskMethod]:
     """Yield the (task, method) of a block, families expanded.
 
     Raises:
@@ -191,10 +191,10 @@ def trials(
             yield spec, range(first, first + (block.seeds or experiment.seeds))
 
 
-def document_rounds(experiments: Iterable[Experiment], entries: MethodsAndTasks) -> dict[Trial, int]:
+def document_rounds(experiments: Iterable[Experiment], entries: MethodsAndTasks) -> dict[TaskMethod, int]:
     """Return the rounds of a document's runs by task and method: those of its own settings, in whichever is longest."""
     whole = (scaled for one in experiments if (scaled := one.at("paper")) is not None)
-    found: dict[Trial, int] = {}
+    found: dict[TaskMethod, int] = {}
     for block in (block for one in whole for block in one.grid):
         for task, method in pairs(entries, block):
             rounds = entries.tasks[task].budget.rounds if block.rounds is None else block.rounds

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.analysis.comparisons.planning import Effect, parse_effect, seed_plans
+from plumbline.analysis.comparisons.planning import EffectSize, parse_effect, seed_plans
 from plumbline.analysis.evidence.runs import COLUMNS
 from plumbline.core.errors import PlumblineError
 
@@ -37,7 +37,7 @@ def test_what_is_on_file_and_what_it_takes() -> None:
 
 
 def test_what_all_seeds_share_costs_nothing_but_what_they_do_not_does() -> None:
-    of = Effect(1.0, False)
+    of = EffectSize(1.0, False)
     (alike, _), (unlike, _) = (
         seed_plans(both(theirs + APART, START), NAMES, "bowl", of) for theirs in (START, np.roll(START, 1))
     )
@@ -47,7 +47,7 @@ def test_what_all_seeds_share_costs_nothing_but_what_they_do_not_does() -> None:
 
 def test_a_large_effect_takes_fewer_seeds_and_a_tiny_one_more_than_are_simulated() -> None:
     table = both(START + APART, START, "best_f")
-    large, small, tiny = (seed_plans(table, NAMES, "bowl", Effect(size, False))[0] for size in (3.0, 0.5, 0.001))
+    large, small, tiny = (seed_plans(table, NAMES, "bowl", EffectSize(size, False))[0] for size in (3.0, 0.5, 0.001))
     assert large.effect == 3.0, "higher is better"
     assert large.seeds < small.seeds < 100
     assert large.seen > small.seen
@@ -79,9 +79,9 @@ def test_what_is_no_effect(text: str) -> None:
 )
 def test_from_what_nothing_follows(ours: np.ndarray, theirs: np.ndarray, reason: str) -> None:
     with pytest.raises(PlumblineError, match=reason):
-        seed_plans(both(ours, theirs), NAMES, "bowl", Effect(0.1, True))
+        seed_plans(both(ours, theirs), NAMES, "bowl", EffectSize(0.1, True))
 
 
 def test_one_seed_has_no_power() -> None:
     with pytest.raises(PlumblineError, match="given: a comparison takes two seeds or more"):
-        seed_plans(both(APART, START), NAMES, "bowl", Effect(0.1, True), given=1)
+        seed_plans(both(APART, START), NAMES, "bowl", EffectSize(0.1, True), given=1)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from plumbline.analysis.verdicts.part_results import PartResult, inferred
 from plumbline.analysis.verdicts.rule import HALF, MIN_SEEDS, Judgement, counts, judgements, probabilities, verdict
-from plumbline.statistics.inference import TAIL, Mean
+from plumbline.statistics.inference import TAIL
+from plumbline.statistics.means import Mean
 from plumbline.study.claims import ClaimTest
 from plumbline.study.verdicts import OUTCOMES, Outcome, Verdict
 

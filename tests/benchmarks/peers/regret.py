@@ -11,7 +11,7 @@ import pandas as pd
 
 from peers.ledger import Ledger
 from peers.protocol import Array, Contender, Instance, draw_instance
-from plumbline.statistics.inference import Median
+from plumbline.statistics.exact import Median
 from plumbline.statistics.over_seeds import median_interval
 
 PROBLEMS = (

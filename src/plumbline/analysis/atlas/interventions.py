@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from plumbline.statistics.inference import Mean
+from plumbline.statistics.means import Mean
 from plumbline.statistics.multiple_tests import holm
 
 Pair = tuple[str, str]

@@ -10,7 +10,7 @@ from plumbline.analysis.comparisons.compare import LEVEL
 from plumbline.analysis.comparisons.effects import ALL
 from plumbline.analysis.comparisons.latex import escaped, floating_table
 from plumbline.core.words import counted
-from plumbline.statistics.inference import Mean
+from plumbline.statistics.means import Mean
 from plumbline.statistics.multiple_tests import holm
 from plumbline.study.legends import Legend
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from plumbline.analysis.atlas.over_tasks import drawn_tasks
 from plumbline.analysis.comparisons.effects import ALL
-from plumbline.statistics.inference import TAIL, Mean
+from plumbline.statistics.inference import TAIL
+from plumbline.statistics.means import Mean
 from plumbline.statistics.multiple_tests import holm
 
 Array = NDArray[np.float64]

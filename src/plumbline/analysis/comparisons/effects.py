@@ -18,7 +18,7 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.evidence.final_values import final_values
 from plumbline.analysis.outputs.kinds import Names, OutputOptions
 from plumbline.metrics.registry import find_metric
-from plumbline.statistics.inference import Mean
+from plumbline.statistics.means import Mean
 
 ALL = "all tasks"
 """In the place of a task: the mean over the tasks that method and baseline share, seed by seed."""

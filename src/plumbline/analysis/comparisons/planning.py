@@ -21,7 +21,7 @@ FEWEST = 4
 """Seeds that are taken to show a spread."""
 
 
-class Effect(NamedTuple):
+class EffectSize(NamedTuple):
     """A difference that is to be seen: a share of the baseline's mean, or a number in units of the metric."""
 
     size: float
@@ -32,7 +32,7 @@ class Effect(NamedTuple):
         return self.size * np.abs(baseline) if self.relative else np.full_like(baseline, self.size)
 
 
-def parse_effect(text: str | float) -> Effect:
+def parse_effect(text: str | float) -> EffectSize:
     """Return the effect that is meant by `10%`, or by `0.5`.
 
     Raises:
@@ -47,7 +47,7 @@ def parse_effect(text: str | float) -> Effect:
         raise PlumblineError(
             f"effect {words[:40]!r}: give a percentage of the baseline's mean (10%) or a difference above zero (0.5)"
         )
-    return Effect(size / 100, True) if words.endswith("%") else Effect(size, False)
+    return EffectSize(size / 100, True) if words.endswith("%") else EffectSize(size, False)
 
 
 class SeedPlan(NamedTuple):
@@ -89,7 +89,7 @@ def seed_plans(
     table: pd.DataFrame,
     methods: Sequence[str],
     task: str,
-    effect: Effect,
+    effect: EffectSize,
     metric: str = "",
     of: Of = "last",
     given: int = 5,
@@ -127,7 +127,7 @@ def seed_plans(
     return plans
 
 
-def _fault(block: Block, method: str, baseline: str, effect: Effect) -> str:
+def _fault(block: Block, method: str, baseline: str, effect: EffectSize) -> str:
     """Return why no number of seeds follows from what is on file, empty where one does."""
     what = f"{block.metric} of {method!r} and {baseline!r} on {block.task!r}"
     ours, theirs = block.paired(method, baseline)
@@ -142,7 +142,7 @@ def _fault(block: Block, method: str, baseline: str, effect: Effect) -> str:
     return ""
 
 
-def _plans(block: Block, method: str, baseline: str, effect: Effect, given: int) -> list[SeedPlan]:
+def _plans(block: Block, method: str, baseline: str, effect: EffectSize, given: int) -> list[SeedPlan]:
     ours, theirs = block.paired(method, baseline)
     differences, n = ours - theirs, len(ours)
     name = f"seeds {block.task} {block.metric} {method} {baseline}"

@@ -9,7 +9,7 @@ import pandas as pd
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.evidence.final_values import final_values
 from plumbline.core.errors import PlumblineError
-from plumbline.statistics.inference import Mean
+from plumbline.statistics.means import Mean
 
 
 @dataclass(frozen=True)

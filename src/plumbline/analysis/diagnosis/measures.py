@@ -13,7 +13,9 @@ from scipy.special import ndtri
 from scipy.stats import kstest, kstwo
 
 from plumbline.analysis.diagnosis.forecasts import Forecasts
-from plumbline.statistics.inference import CONFIDENCE, Inference, Mean, Share
+from plumbline.statistics.exact import Share
+from plumbline.statistics.inference import CONFIDENCE, Inference
+from plumbline.statistics.means import Mean
 from plumbline.statistics.multiple_tests import holm
 from plumbline.statistics.rank_correlation import RankCorrelation
 from plumbline.statistics.root_mean_square import RootMeanSquare

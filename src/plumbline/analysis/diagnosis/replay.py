@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from plumbline.analysis.diagnosis.forecasts import Forecasts
 from plumbline.analysis.diagnosis.measures import Measure, coverage, measure, negative_log_density, spread
-from plumbline.statistics.inference import Mean
+from plumbline.statistics.means import Mean
 
 Array = NDArray[np.float64]
 Scale = Callable[[Array], float]

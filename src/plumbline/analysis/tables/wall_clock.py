@@ -8,7 +8,7 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, tables
 from plumbline.core.errors import PlumblineError
 from plumbline.metrics.registry import by_round
-from plumbline.statistics.inference import Ratio
+from plumbline.statistics.means import Ratio
 from plumbline.statistics.over_seeds import mean_and_standard_error
 
 

@@ -12,7 +12,7 @@ from plumbline.metrics.registry import find_metric
 from plumbline.statistics.inference import Inference
 from plumbline.statistics.over_seeds import SHARES, SIDE_BY_SIDE, Sample, infer
 from plumbline.study.claims import ClaimTest, Size, Stuck
-from plumbline.study.resolved import Trial
+from plumbline.study.resolved import TaskMethod
 
 
 class PartResult(NamedTuple):
@@ -89,7 +89,7 @@ def budget(test: ClaimTest, runs: Runs) -> tuple[str, int]:
     return f"{evaluations} evaluations{gaps}", evaluations
 
 
-def rounds_and_full(test: ClaimTest, runs: Runs, full: Mapping[Trial, int]) -> tuple[int, int]:
+def rounds_and_full(test: ClaimTest, runs: Runs, full: Mapping[TaskMethod, int]) -> tuple[int, int]:
     """Return the rounds of a test's runs and of the document's, of the side that is furthest from whole.
 
     Of a method whose runs are truncated only the baseline says how long they are.
@@ -99,7 +99,7 @@ def rounds_and_full(test: ClaimTest, runs: Runs, full: Mapping[Trial, int]) -> t
     return min(pairs, key=lambda pair: pair[0] / pair[1] if pair[1] else 0.0, default=(1, 1))
 
 
-def part_result(test: ClaimTest, runs: Runs, name: str, full: Mapping[Trial, int] | None = None) -> PartResult:
+def part_result(test: ClaimTest, runs: Runs, name: str, full: Mapping[TaskMethod, int] | None = None) -> PartResult:
     """Return the result of a test; `name` seeds its resamples and begins its error messages.
 
     Args:

@@ -11,7 +11,7 @@ from plumbline.analysis.verdicts.rule import Judgement, judgements, verdict
 from plumbline.analysis.verdicts.seeds_needed import seeds_needed
 from plumbline.analysis.verdicts.small_sample_rates import chance_rate, claimed_rate
 from plumbline.study.claims import Claim, ClaimTest, Stuck
-from plumbline.study.resolved import Trial
+from plumbline.study.resolved import TaskMethod
 
 COLUMNS = [
     "claim",
@@ -145,7 +145,7 @@ def claim_rows(
     data: str,
     experiments: Collection[str] = (),
     missing: Iterable[str] = (),
-    full: Mapping[Trial, int] | None = None,
+    full: Mapping[TaskMethod, int] | None = None,
 ) -> pd.DataFrame:
     """Return the rows of one claim, one a test, with the verdict of its primary test.
 
