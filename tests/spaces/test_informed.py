@@ -13,7 +13,7 @@ from plumbline.models.gp.fit import ModelOptions, fit_process
 from plumbline.models.gp.process import GP
 from plumbline.spaces.box import Box
 from plumbline.spaces.informed import InformedBox, in_turn, sample_maximisers
-from plumbline.spaces.search import SearchOptions
+from plumbline.spaces.search import MultiStart, SearchOptions
 
 D = 20
 BOUNDS = torch.tensor([[-1.0] * D, [2.0] * D], dtype=torch.float64)
@@ -120,5 +120,7 @@ def test_a_search_finds_more_than_one_that_starts_everywhere(process: GP, inform
     options, found = SearchOptions(restarts=3, raw_samples=32, maxiter=3), []
     for space in (informed, Box(BOUNDS)):
         utility = AnalyticAcquisition(process, log_expected_improvement(best))
-        found.append([utility(space.maximise(utility, 1, options, seed).unsqueeze(0)).item() for seed in range(5)])
+        found.append(
+            [utility(space.maximise(utility, MultiStart(1, options, seed)).unsqueeze(0)).item() for seed in range(5)]
+        )
     assert all(mine > other + 0.5 for mine, other in zip(*found, strict=True)), found

@@ -12,7 +12,7 @@ from torch import Size, Tensor
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
 from plumbline.spaces.box import Box, Climbs, batches, batches_around, climb, climb_each, uniform
-from plumbline.spaces.search import AroundIncumbent, EarlyStopping, Neighbourhood, SearchOptions, inside
+from plumbline.spaces.search import AroundIncumbent, EarlyStopping, MultiStart, Neighbourhood, SearchOptions, inside
 from plumbline.spaces.table import Table, best_rows
 from plumbline.spaces.with_gradient import Differentiated
 
@@ -30,7 +30,7 @@ def test_same_seed_same_points_in_the_box(model: SingleTaskGP, bounds: Tensor, q
     for _ in range(2):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            found.append(Box(bounds).maximise(utility, q, QUICK, seed=11))
+            found.append(Box(bounds).maximise(utility, MultiStart(q, QUICK, 11)))
     X = found[0]
     assert torch.equal(*found)
     assert X.shape == (q, 2)
@@ -63,8 +63,8 @@ def test_a_climb_is_botorchs_without_its_copies(model: SingleTaskGP, bounds: Ten
             seen.append((len(X), X.grad_fn is None))
             return super().forward(X)
 
-    X = Box(bounds).maximise(Watched(model, 4.0), 1, QUICK, seed=11)
-    torch.testing.assert_close(X, Box(bounds).maximise(UpperConfidenceBound(model, 4.0), 1, QUICK, seed=11))
+    X = Box(bounds).maximise(Watched(model, 4.0), MultiStart(1, QUICK, 11))
+    torch.testing.assert_close(X, Box(bounds).maximise(UpperConfidenceBound(model, 4.0), MultiStart(1, QUICK, 11)))
     assert all(leaf for _, leaf in seen)
 
 
@@ -79,7 +79,7 @@ def test_a_climb_that_fails_ends_where_it_is(model: SingleTaskGP, bounds: Tensor
             value = super().forward(X)
             return 2 * value.detach() - value
 
-    X = Box(bounds).maximise(Misleading(model, 4.0), 1, QUICK, seed=11)
+    X = Box(bounds).maximise(Misleading(model, 4.0), MultiStart(1, QUICK, 11))
     assert inside(X, bounds).all()
     assert seen.count(QUICK.raw_samples) == 1
 
@@ -107,7 +107,7 @@ def test_a_climb_starts_where_a_utility_is_not_zero(model: SingleTaskGP, bounds:
     # BoTorch chooses starts from the global stream: one time in 25 all ten would be there by chance.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        Box(bounds).maximise(utility, 1, SearchOptions(restarts=10, raw_samples=256, maxiter=1), seed=11)
+        Box(bounds).maximise(utility, MultiStart(1, SearchOptions(restarts=10, raw_samples=256, maxiter=1), 11))
     assert bool((utility.worth(asked[0]) > 0).all()) == nonnegative
 
 
@@ -117,7 +117,7 @@ def test_one_point_does_not_depend_on_the_global_stream(model: SingleTaskGP, bou
     for state in (1, 2):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(state)
-            found.append(Box(bounds).maximise(utility, 1, QUICK, seed=11))
+            found.append(Box(bounds).maximise(utility, MultiStart(1, QUICK, 11)))
     assert torch.equal(*found)
 
 
@@ -126,17 +126,17 @@ def test_finds_the_best_of_a_grid(model: SingleTaskGP, bounds: Tensor) -> None:
     axes = [torch.linspace(low, high, 61, dtype=torch.float64) for low, high in bounds.T.tolist()]
     with torch.no_grad():
         best = utility(torch.cartesian_prod(*axes).unsqueeze(1)).max()
-    X = Box(bounds).maximise(utility, 1, SearchOptions(), seed=0)
+    X = Box(bounds).maximise(utility, MultiStart(1, SearchOptions(), 0))
     assert utility(X) >= best - 1e-6
 
 
 def test_every_climb_ends_and_the_best_end_comes_first(model: SingleTaskGP, bounds: Tensor) -> None:
     utility = UpperConfidenceBound(model, 4.0)
-    ends = Box(bounds).ends(utility, 1, QUICK, seed=11)
+    ends = Box(bounds).ends(utility, MultiStart(1, QUICK, 11))
     assert ends.shape == (QUICK.restarts, 1, bounds.shape[1])
     values = utility(ends)
     assert bool((values.diff() <= 1e-12).all())
-    assert torch.equal(ends[0], Box(bounds).maximise(utility, 1, QUICK, seed=11))
+    assert torch.equal(ends[0], Box(bounds).maximise(utility, MultiStart(1, QUICK, 11)))
 
 
 @pytest.mark.parametrize("make", [lambda m: ExpectedImprovement(m, 40.0), lambda m: UpperConfidenceBound(m, 4.0)])
@@ -194,7 +194,7 @@ def test_climbs_without_prospects_are_given_up(model: SingleTaskGP, patience: fl
     for limit in (None, patience):
         hills = Hills(model, 0.5)
         options = SearchOptions(restarts=64, raw_samples=64, patience=limit)
-        found.append((Box(SQUARE).maximise(hills, 1, options, seed=3), sum(hills.asked)))
+        found.append((Box(SQUARE).maximise(hills, MultiStart(1, options, 3)), sum(hills.asked)))
     (X, asked), (same, fewer) = found
     torch.testing.assert_close(same, X, atol=1e-4, rtol=0)
     assert fewer < asked
@@ -282,8 +282,8 @@ def test_a_narrow_peak_at_the_incumbent_is_found_from_around_it(q: int) -> None:
     box = Box(torch.stack([torch.zeros(6), torch.ones(6)]).double())
     utility = Peak(None)
     close = Neighbourhood(peak + 0.005, AroundIncumbent())
-    assert utility(box.maximise(utility, q, QUICK, seed=1).unsqueeze(0)) < 0.01
-    assert utility(box.ends(utility, q, QUICK, 1, close)[:1]) > 0.99
+    assert utility(box.maximise(utility, MultiStart(q, QUICK, 1)).unsqueeze(0)) < 0.01
+    assert utility(box.ends(utility, MultiStart(q, QUICK, 1, close))[:1]) > 0.99
 
 
 def test_an_incumbent_outside_of_a_region_is_cut_to_it() -> None:
@@ -303,7 +303,9 @@ def test_a_table_has_no_surroundings() -> None:
             return X.sum((-1, -2))
 
     around = Neighbourhood(rows[0], AroundIncumbent())
-    assert torch.equal(table.ends(Rise(None), 1, QUICK, 0, around), table.ends(Rise(None), 1, QUICK, 0))
+    assert torch.equal(
+        table.ends(Rise(None), MultiStart(1, QUICK, 0, around)), table.ends(Rise(None), MultiStart(1, QUICK, 0))
+    )
 
 
 @pytest.mark.parametrize("options", [{"share": 0.0}, {"share": 1.0}, {"closest": 0.2}, {"closest": 0.0}, {"far": 1.0}])

@@ -11,7 +11,7 @@ from plumbline.core.history import History
 from plumbline.spaces.base import Space
 from plumbline.spaces.blocks import Blocks
 from plumbline.spaces.box import Box
-from plumbline.spaces.search import SearchOptions, inside
+from plumbline.spaces.search import MultiStart, SearchOptions, inside
 from plumbline.spaces.stepped import Stepped
 from plumbline.spaces.table import Table
 
@@ -49,7 +49,7 @@ def test_draws_lie_in_it_and_come_from_the_generator_alone(space: Space) -> None
 
 def test_the_peak_of_a_settled_space_is_in_it(space: Space, model: SingleTaskGP) -> None:
     settled = space.settle(history(space.bounds[:0]), generator())
-    X = settled.maximise(UpperConfidenceBound(model, 4.0), 1, QUICK, seed=3)
+    X = settled.maximise(UpperConfidenceBound(model, 4.0), MultiStart(1, QUICK, 3))
     assert X.shape == (1, 2)
     assert inside(X, space.bounds).all()
     if isinstance(settled, Table):

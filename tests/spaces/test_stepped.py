@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Generator, Tensor
 
 from plumbline.core.history import History
-from plumbline.spaces.search import AroundIncumbent, Neighbourhood, SearchOptions, inside
+from plumbline.spaces.search import AroundIncumbent, MultiStart, Neighbourhood, SearchOptions, inside
 from plumbline.spaces.stepped import Stepped, on_steps
 
 BOX = torch.tensor([[32.0, -7.0], [512.0, -1.0]], dtype=torch.float64)
@@ -33,7 +33,9 @@ def test_what_is_found_is_on_a_step(model: SingleTaskGP, bounds: Tensor, share: 
     """The peak of the box itself is on no step."""
     space = Stepped(bounds, torch.tensor([0.75, 2.5], dtype=torch.float64))
     around = share and Neighbourhood(bounds.mean(0), AroundIncumbent(share=share))
-    found = space.ends(UpperConfidenceBound(model, 4.0), 1, SearchOptions(restarts=2, raw_samples=16), 1, around)[0]
+    found = space.ends(
+        UpperConfidenceBound(model, 4.0), MultiStart(1, SearchOptions(restarts=2, raw_samples=16), 1, around)
+    )[0]
     counted = (found - bounds[0]) / space.steps
     torch.testing.assert_close(counted, counted.round(), rtol=0, atol=1e-12)
     assert inside(found, bounds).all()

@@ -18,7 +18,7 @@ from plumbline.methods.ask import CPU
 from plumbline.methods.base import Method, Predictor, Proposal
 from plumbline.spaces.base import Space
 from plumbline.spaces.box import Box, Climbs
-from plumbline.spaces.search import Neighbourhood, inside
+from plumbline.spaces.search import MultiStart, Neighbourhood, inside
 
 Surrogate = TypeVar("Surrogate")
 
@@ -241,8 +241,7 @@ class SurrogateMethod(ComposedMethod, Generic[Surrogate]):
 
     def search(self, utility: AcquisitionFunction, surrogate: Surrogate, round: Round) -> Choice[Surrogate]:
         """Return the points of greatest utility in the round's space; `options.search` says how hard to look."""
-        space = round.settled
-        ends = space.ends(utility, round.q, self.options.search, round.seed, self.neighbourhood(surrogate, round))
+        ends = round.settled.ends(utility, self.multi_start(surrogate, round))
         return Choice(ends[0], utility, surrogate, ends=ends)
 
     def start_search(self, utility: AcquisitionFunction, surrogate: Surrogate, round: Round) -> Climbs | None:
@@ -250,7 +249,11 @@ class SurrogateMethod(ComposedMethod, Generic[Surrogate]):
         space = round.settled
         if type(space) is not Box:
             return None
-        return space.climbs(utility, round.q, self.options.search, round.seed, self.neighbourhood(surrogate, round))
+        return space.climbs(utility, self.multi_start(surrogate, round))
+
+    def multi_start(self, surrogate: Surrogate, round: Round) -> MultiStart:
+        """Return the search of the round."""
+        return MultiStart(round.q, self.options.search, round.seed, self.neighbourhood(surrogate, round))
 
     def neighbourhood(self, surrogate: Surrogate, round: Round) -> Neighbourhood | None:
         """Return where the search looks besides everywhere; None for no such place."""

@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
-from plumbline.spaces.search import Neighbourhood, SearchOptions
+from plumbline.spaces.search import MultiStart
 
 ROUNDING = 1e-9
 """Distance from a bound, in units of the width, up to which a point counts as inside."""
@@ -65,29 +65,17 @@ class Space(ABC):
         """Return the part inside `region` (`2 x d`), or the full space where fewer than `least` points are inside."""
 
     @abstractmethod
-    def ends(
-        self,
-        acquisition: AcquisitionFunction,
-        q: int,
-        options: SearchOptions,
-        seed: int,
-        around: Neighbourhood | None = None,
-    ) -> Tensor:
+    def ends(self, acquisition: AcquisitionFunction, search: MultiStart) -> Tensor:
         """Return the end of each climb of an acquisition function in a settled space, `r x q x d`, the best first.
-
-        The ends are the same for the same seed.
 
         Args:
             acquisition: function of batches.
-            q: size of a batch.
-            options: how hard to look.
-            seed: of the starts.
-            around: where raw samples lie besides everywhere, in a box; None for no such place.
+            search: what is climbed from where.
         """
 
-    def maximise(self, acquisition: AcquisitionFunction, q: int, options: SearchOptions, seed: int) -> Tensor:
-        """Return the `q x d` maximiser of an acquisition function in a settled space; the same for the same seed."""
-        return self.ends(acquisition, q, options, seed)[0]
+    def maximise(self, acquisition: AcquisitionFunction, search: MultiStart) -> Tensor:
+        """Return the `q x d` maximiser of an acquisition function in a settled space."""
+        return self.ends(acquisition, search)[0]
 
     @abstractmethod
     def without(self, X: Tensor) -> Self:

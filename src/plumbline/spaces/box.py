@@ -17,7 +17,7 @@ from torch import Generator, Tensor
 from plumbline.core.history import History
 from plumbline.core.lbfgsb import Array, minimise
 from plumbline.spaces.base import Space
-from plumbline.spaces.search import EarlyStopping, Neighbourhood, SearchOptions
+from plumbline.spaces.search import EarlyStopping, MultiStart, Neighbourhood, SearchOptions
 from plumbline.spaces.with_gradient import Differentiated, evaluation_of, in_usual_units
 
 
@@ -148,41 +148,27 @@ class Box(Space):
         """Return the region, which is already inside the box."""
         return Box(region)
 
-    def ends(
-        self,
-        acquisition: AcquisitionFunction,
-        q: int,
-        options: SearchOptions,
-        seed: int,
-        around: Neighbourhood | None = None,
-    ) -> Tensor:
+    def ends(self, acquisition: AcquisitionFunction, search: MultiStart) -> Tensor:
         """Return the end of each climb, `r x q x d`, the best first.
 
         A climb whose line search fails, as at a kink, ends there; BoTorch would discard and restart all climbs.
         """
-        return ends_of_each([self.climbs(acquisition, q, options, seed, around)], options)[0]
+        return ends_of_each([self.climbs(acquisition, search)], search.options)[0]
 
-    def climbs(
-        self,
-        acquisition: AcquisitionFunction,
-        q: int,
-        options: SearchOptions,
-        seed: int,
-        around: Neighbourhood | None = None,
-    ) -> Climbs:
+    def climbs(self, acquisition: AcquisitionFunction, search: MultiStart) -> Climbs:
         """Return the climbs of a search, with starts chosen among raw samples as in BoTorch; arguments of `ends`."""
         acquisition = in_usual_units(acquisition)
         generator = partial(batches, self.bounds)
-        if around is not None:
-            generator = partial(batches_around, self.bounds, around)
+        if search.around is not None:
+            generator = partial(batches_around, self.bounds, search.around)
         nonnegative = isinstance(acquisition, Differentiated) and acquisition.nonnegative
         starts = gen_batch_initial_conditions(
             acquisition,
             self.bounds,
-            q=q,
-            num_restarts=options.restarts,
-            raw_samples=options.raw_samples,
-            options={"seed": seed, "nonnegative": nonnegative},
+            q=search.q,
+            num_restarts=search.options.restarts,
+            raw_samples=search.options.raw_samples,
+            options={"seed": search.seed, "nonnegative": nonnegative},
             generator=generator,
         )
         return Climbs(acquisition, starts, self.bounds)

@@ -11,7 +11,7 @@ from torch import Generator, Size, Tensor
 
 from plumbline.core.history import History
 from plumbline.spaces.box import Box, Climbs, batches_around
-from plumbline.spaces.search import AroundIncumbent, Neighbourhood, SearchOptions
+from plumbline.spaces.search import AroundIncumbent, MultiStart, Neighbourhood
 from plumbline.spaces.with_gradient import in_usual_units
 
 SHARE = 0.25
@@ -45,20 +45,13 @@ class InformedBox(Box):
         """Return the region, with the same posterior."""
         return InformedBox(region, self.model, self.incumbent)
 
-    def climbs(
-        self,
-        acquisition: AcquisitionFunction,
-        q: int,
-        options: SearchOptions,
-        seed: int,
-        around: Neighbourhood | None = None,
-    ) -> Climbs:
+    def climbs(self, acquisition: AcquisitionFunction, search: MultiStart) -> Climbs:
         """Return the climbs of a search; arguments of `ends`. Another neighbourhood has no effect."""
         acquisition = in_usual_units(acquisition)
-        kinds = self.raw_samples(q, options.raw_samples, seed)
+        kinds = self.raw_samples(search.q, search.options.raw_samples, search.seed)
         with torch.no_grad():
             values = [acquisition(samples).nan_to_num(nan=-torch.inf) for samples in kinds]
-        return Climbs(acquisition, in_turn(kinds, values)[: options.restarts], self.bounds)
+        return Climbs(acquisition, in_turn(kinds, values)[: search.options.restarts], self.bounds)
 
     def raw_samples(self, q: int, n: int, seed: int) -> list[Tensor]:
         """Return `n` batches of each kind in all: everywhere, around the incumbent, and maximisers of samples."""

@@ -76,6 +76,22 @@ class Neighbourhood(NamedTuple):
     options: AroundIncumbent
 
 
+class MultiStart(NamedTuple):
+    """A search by several climbs, from the best of many points; the same for the same seed.
+
+    Attributes:
+        q: size of a batch.
+        options: how hard to look.
+        seed: of the starts.
+        around: where raw samples lie besides everywhere, in a box; None for no such place.
+    """
+
+    q: int
+    options: SearchOptions
+    seed: int
+    around: Neighbourhood | None = None
+
+
 class EarlyStopping:
     """Early stopping of climbs that run together and cannot reach the best of them.
 

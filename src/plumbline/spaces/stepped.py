@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from plumbline.core.history import History
 from plumbline.spaces.box import Box, uniform
-from plumbline.spaces.search import Neighbourhood, SearchOptions
+from plumbline.spaces.search import MultiStart
 
 NEARLY = 1e-9
 """Tolerance for rounding errors in sums of steps, as a share of a step."""
@@ -59,16 +59,9 @@ class Stepped(Box):
         ends = self.bounds[0] + wide * torch.stack([middle.where(none, first), middle.where(none, last)])
         return Stepped(ends.where(self.steps > 0, region), self.steps)
 
-    def ends(
-        self,
-        acquisition: AcquisitionFunction,
-        q: int,
-        options: SearchOptions,
-        seed: int,
-        around: Neighbourhood | None = None,
-    ) -> Tensor:
+    def ends(self, acquisition: AcquisitionFunction, search: MultiStart) -> Tensor:
         """Return the end of each climb, rounded to the nearest steps, `r x q x d`, the best first."""
-        return self._round(super().ends(acquisition, q, options, seed, around))
+        return self._round(super().ends(acquisition, search))
 
     def _round(self, X: Tensor) -> Tensor:
         return on_steps(X, self.bounds, self.steps)

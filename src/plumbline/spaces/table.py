@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.spaces.base import Space
-from plumbline.spaces.search import Neighbourhood, SearchOptions, inside
+from plumbline.spaces.search import MultiStart, inside
 
 
 class Table(Space):
@@ -73,16 +73,9 @@ class Table(Space):
         near = rest[inside(rest, region)]
         return Table(region, near) if len(near) >= least else Table(self.bounds, rest)
 
-    def ends(
-        self,
-        acquisition: AcquisitionFunction,
-        q: int,
-        options: SearchOptions,
-        seed: int,
-        around: Neighbourhood | None = None,
-    ) -> Tensor:
+    def ends(self, acquisition: AcquisitionFunction, search: MultiStart) -> Tensor:
         """Return the rows of greatest acquisition value, chosen sequentially, as one search: at most `1 x q x d`."""
-        return best_rows(acquisition, self.rows, q).unsqueeze(0)
+        return best_rows(acquisition, self.rows, search.q).unsqueeze(0)
 
     def without(self, X: Tensor) -> "Table":
         """Return the other rows."""

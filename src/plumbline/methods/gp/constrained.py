@@ -17,7 +17,7 @@ from plumbline.methods.gp.independent import IndependentMethod
 from plumbline.models.gp.fit import ModelOptions
 from plumbline.models.gp.process import GP
 from plumbline.spaces.base import Space
-from plumbline.spaces.search import SearchOptions
+from plumbline.spaces.search import MultiStart, SearchOptions
 from plumbline.spaces.table import Table
 
 
@@ -103,7 +103,7 @@ class ConstrainedMethod(IndependentMethod):
 
     def peak(self, utility: AcquisitionFunction, space: Space, round: Round) -> Tensor:
         """Return the maximiser in a settled space, `1 x d`."""
-        return space.maximise(utility, 1, self.options.search, round.seed)
+        return space.maximise(utility, MultiStart(1, self.options.search, round.seed))
 
 
 def best_feasible(data: History, roles: list[Role], tolerance: float) -> Tensor | None:

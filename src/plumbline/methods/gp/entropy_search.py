@@ -21,6 +21,7 @@ from plumbline.models.failures import SEARCH_FAILURES
 from plumbline.models.gp.pathwise import draw_paths
 from plumbline.models.gp.process import GP
 from plumbline.spaces.base import Space
+from plumbline.spaces.search import MultiStart
 
 
 class NothingToLearnWarning(RuntimeWarning):
@@ -98,7 +99,7 @@ class InformationMethod(GPMethod):
             if space.size == 0:
                 break
             utility.set_X_pending(chosen if len(chosen) else None)
-            chosen = torch.cat([chosen, space.maximise(utility, 1, self.options.search, round.seed + i)])
+            chosen = torch.cat([chosen, space.maximise(utility, MultiStart(1, self.options.search, round.seed + i))])
             space = space.without(chosen)
         utility.set_X_pending(None)
         return chosen

@@ -17,6 +17,7 @@ from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
 from plumbline.models.gp.process import GP
 from plumbline.spaces.box import Climbs, climb, uniform
+from plumbline.spaces.search import MultiStart
 from plumbline.spaces.table import Table
 from plumbline.spaces.with_gradient import in_usual_units
 
@@ -80,7 +81,7 @@ class KnowledgeGradientMethod(GPMethod):
         spread = draw_sobol_samples(space.bounds, n=self.options.points, q=1, seed=round.seed).squeeze(1)
         mean = AnalyticAcquisition(surrogate, upper_confidence_bound(0.0), unit=surrogate.standardisation.scale)
         with manual_seed(round.seed):  # some of BoTorch draws from the global stream
-            best = space.maximise(mean, 1, self.options.search, round.seed)
+            best = space.maximise(mean, MultiStart(1, self.options.search, round.seed))
         return torch.cat([best, round.data.X, spread])
 
 

@@ -39,7 +39,7 @@ from plumbline.methods.lockstep import JointStep, LockstepMethod
 from plumbline.models.gp.fit import ModelOptions, fit_each, fit_process
 from plumbline.models.gp.process import GP
 from plumbline.spaces.box import Box
-from plumbline.spaces.search import IncumbentSearchOptions, Neighbourhood, SearchOptions
+from plumbline.spaces.search import IncumbentSearchOptions, MultiStart, Neighbourhood, SearchOptions
 
 
 class GPOptions(Options):
@@ -168,7 +168,7 @@ class GPMethod(LockstepMethod, SurrogateMethod[GP]):
         mean = AnalyticAcquisition(process, upper_confidence_bound(0.0), unit=process.standardisation.scale)
         X, space = data.X, self.domain.space
         if isinstance(space, Box):
-            X = torch.cat([X, space.maximise(mean, 1, SearchOptions(), draw_seed(generator))])
+            X = torch.cat([X, space.maximise(mean, MultiStart(1, SearchOptions(), draw_seed(generator)))])
         return X[surface_of(mean)(X).argmax()].unsqueeze(0)
 
 

@@ -10,6 +10,7 @@ from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
 from plumbline.models.gp.pathwise import FEATURES, draw_paths
 from plumbline.models.gp.process import GP
+from plumbline.spaces.search import MultiStart
 
 
 class ThompsonOptions(GPOptions):
@@ -40,7 +41,7 @@ class ThompsonSampling(GPMethod):
             if space.size == 0:
                 break
             drawn = utility if i == 0 else self._draw(surrogate, round)
-            chosen.append(space.maximise(drawn, 1, self.options.search, round.seed + i))
+            chosen.append(space.maximise(drawn, MultiStart(1, self.options.search, round.seed + i)))
             space = space.without(chosen[-1])
         return Choice(torch.cat(chosen), utility, surrogate)
 

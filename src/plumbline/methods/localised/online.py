@@ -38,6 +38,7 @@ from plumbline.models.gp.marginal import Arrays, together
 from plumbline.models.gp.process import GP
 from plumbline.spaces.abreast import Abreast
 from plumbline.spaces.box import Box, Climbs
+from plumbline.spaces.search import MultiStart
 from plumbline.spaces.with_gradient import ClimbEvaluation, Differentiated
 
 
@@ -304,7 +305,7 @@ class OnlineMethod(LockstepMethod, SurrogateMethod[GP]):
         chosen, ends = round.data.X.new_empty(0, space.dim), None
         process, believed = surrogate, utility
         for _ in range(int(min(round.q, space.size))):
-            ends = space.ends(believed, 1, self.options.search, draw_seed(round.generator))
+            ends = space.ends(believed, MultiStart(1, self.options.search, draw_seed(round.generator)))
             space = space.without(ends[0])
             chosen = torch.cat([chosen, ends[0]])
             if len(chosen) < round.q:
@@ -316,7 +317,7 @@ class OnlineMethod(LockstepMethod, SurrogateMethod[GP]):
         """Return the climbs that `search` begins with for one point of a box; None elsewhere."""
         if round.q > 1 or type(round.space) is not Box:
             return None
-        return round.space.climbs(utility, 1, self.options.search, draw_seed(round.generator))
+        return round.space.climbs(utility, MultiStart(1, self.options.search, draw_seed(round.generator)))
 
     def register_forecast(self, proposal: Proposal) -> None:
         """Register the sets of the proposal."""

@@ -33,7 +33,7 @@ from plumbline.models.svgp.minibatches import TrainingOptions
 from plumbline.models.svgp.posterior import SVGPPosterior
 from plumbline.models.svgp.process import SVGP
 from plumbline.spaces.base import Space
-from plumbline.spaces.search import AroundIncumbent, Neighbourhood
+from plumbline.spaces.search import AroundIncumbent, MultiStart, Neighbourhood
 
 EXAMINED = 512
 """Number of Sobol points over which posterior samples are maximised."""
@@ -136,7 +136,7 @@ class EulboMethod(SparseMethod):
             X = process.standardisation.points(points[: len(choice.X)]).clamp(*self.domain.bounds)
             return replace(choice, X=X, surrogate=process, ends=None)
         utility = self.utility(process, round)
-        X = settled.maximise(utility, round.q, self.options.search, round.seed)
+        X = settled.maximise(utility, MultiStart(round.q, self.options.search, round.seed))
         return replace(choice, X=X, surrogate=process, utility=utility, ends=None)
 
     def points(self, choice: Choice[SVGP], round: Round) -> Tensor:
@@ -218,7 +218,7 @@ class EulboKnowledgeGradient(EulboMethod):
         posterior, data = SVGPPosterior(process), round.data.X.clamp(*settled.bounds)
         incumbent = data[posterior.marginal_posterior(data).location.argmax()]
         mean = AnalyticAcquisition(posterior, upper_confidence_bound(0.0), unit=process.standardisation.scale)
-        (best, *_) = settled.ends(mean, 1, self.options.search, round.seed, Neighbourhood(incumbent, NEAR))
+        (best, *_) = settled.ends(mean, MultiStart(1, self.options.search, round.seed, Neighbourhood(incumbent, NEAR)))
         return torch.cat([incumbent.unsqueeze(0), best])
 
     def sampled_maximisers(self, process: SVGP, settled: Space, seed: int) -> Tensor:
