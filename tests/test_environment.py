@@ -1,7 +1,10 @@
 """The locks, the conda environment and the package's metadata name the same versions; tests run on one thread each."""
 
+import ast
 import importlib.util
 import re
+import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import ModuleType
 
@@ -56,6 +59,29 @@ def needed(pin: str, **platform: str) -> bool:
 
 def test_every_dependency_is_pinned() -> None:
     assert {*EXPORT.dependencies(), *EXPORT.dependencies("dev")} <= LOCK.keys()
+
+
+def imported_by_the_package() -> set[str]:
+    """Return the top-level modules of other distributions that the package imports, anywhere in its files."""
+    names: set[str] = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+                names.add(node.module)
+    return {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"plumbline"}
+
+
+def test_every_import_is_of_a_dependency() -> None:
+    """In an environment with the declared dependencies alone, nothing is missing: not by the way of another one."""
+    declared = {*EXPORT.dependencies(), *EXPORT.dependencies("peers")}
+    parts = {"pydantic_core": "pydantic", "ConfigSpace": "smac"}
+    providers = packages_distributions()
+    for module in imported_by_the_package():
+        found = {EXPORT.normal(name) for name in providers.get(module, ())} | {parts.get(module, "")}
+        if found != {""}:  # a peer that is not installed
+            assert found & declared, f"{module}, of {found}"
 
 
 def test_peers_are_pinned_and_change_nothing_else() -> None:
