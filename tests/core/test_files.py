@@ -228,6 +228,9 @@ class TestCsv:
         assert read_csv(tmp_path / "x.csv", ["a"], ["b"]).to_dict("list") == {"a": ["x"], "b": [1.5]}
         with pytest.raises(PlumblineError, match=r"no file .*y\.csv: write it again"):
             read_csv(tmp_path / "y.csv")
+        (tmp_path / "x.json").write_text('\n{"experiment": [1, 2]}\n')
+        with pytest.raises(PlumblineError, match="is JSON, and not a CSV file: write it again"):
+            read_csv(tmp_path / "x.json")
         with pytest.raises(PlumblineError, match="is a folder, not a CSV file: write it again"):
             read_csv(tmp_path)
 

@@ -143,7 +143,7 @@ def csv_text(path: Path) -> str:
     """Return the text of a CSV file, without a byte-order mark.
 
     Raises:
-        PlumblineError: no such file, a folder, or not text.
+        PlumblineError: no such file, a folder, not text, or JSON.
     """
     try:
         content = path.read_bytes()
@@ -157,6 +157,8 @@ def csv_text(path: Path) -> str:
         raise PlumblineError(f"{path} is not text in UTF-8, as a CSV file is") from error
     if "\0" in text:
         raise PlumblineError(f"{path} is not text, as a CSV file is")
+    if text.lstrip().startswith(("{", "[")):
+        raise PlumblineError(f"{path} is JSON, and not a CSV file")
     return text
 
 
