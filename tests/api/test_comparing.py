@@ -1,5 +1,6 @@
 """Comparisons of methods, and the seeds that they take, wherever their runs are."""
 
+import json
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -128,10 +129,12 @@ def test_a_wrong_question(asked: tuple[Any, ...], options: dict[str, Any], reaso
 CHEAP = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}
 
 
-def run_branin(method: str, store: Path, seeds: Iterable[int], rounds: int = 1) -> pd.DataFrame:
+def run_branin(method: str, store: Path, seeds: Iterable[int], rounds: int = 1, **others: Any) -> pd.DataFrame:
     options = CHEAP if method == "ei" else {}
     places: dict[str, Any] = {"store": store, "data": store / "data"}
-    return pb.run(method_class=method, problem="branin", options=options, seeds=seeds, rounds=rounds, **places)
+    return pb.run(
+        method_class=method, problem="branin", options=options, seeds=seeds, rounds=rounds, **places, **others
+    )
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +165,24 @@ def test_trials_of_other_settings_are_not_mixed(store: Path, tmp_path: Path) -> 
     run_branin("random", tmp_path / "store", [7], rounds=2)
     with pytest.raises(PlumblineError, match=r"has trials of 'random' on 'branin' of 2 settings \(rounds"):
         pb.compare(["random", "ei"], "branin", store=tmp_path / "store")
+
+
+@pytest.mark.parametrize("other", [{"problem_options": {"noise_std": 5.0}}, {"initial": 7}])
+def test_methods_on_other_problems_are_not_compared(tmp_path: Path, other: dict[str, Any]) -> None:
+    run_branin("random", tmp_path, range(2))
+    run_branin("sobol", tmp_path, range(2), **other)
+    with pytest.raises(PlumblineError, match="'random' and 'sobol' have other options of the problem, initial designs"):
+        pb.compare(["random", "sobol"], "branin", store=tmp_path)
+
+
+def test_one_damaged_trial_does_not_stop_a_comparison(store: Path, tmp_path: Path) -> None:
+    shutil.copytree(store, tmp_path / "store")
+    broken = next((tmp_path / "store").glob("*/spec.json"))
+    seed = json.loads(broken.read_text())["seed"]
+    broken.unlink()
+    with pytest.warns(UserWarning, match=r"no file .*spec\.json.*the trial is left out"):
+        found = pb.compare(["random", "ei"], "branin", store=tmp_path / "store").set_index("method")
+    assert found["seeds"].sum() == 10, seed
 
 
 def test_unequal_budgets_are_a_warning(tmp_path: Path) -> None:

@@ -71,6 +71,27 @@ def test_rounds(edition: Path) -> None:
     assert (rounds["regret"] >= 0).all()
 
 
+def test_a_rank_is_among_all_methods(edition: Path) -> None:
+    every, some = pb.atlas("ranks", folder=edition), pb.atlas("ranks", folder=edition, methods="ei")
+    assert len(some)
+    assert some["beaten"].tolist() == every[every["method"] == "ei"]["beaten"].tolist()
+    assert set(pb.atlas("profiles", folder=edition, methods=["ei"])["method"]) == {"ei"}
+
+
+def test_an_edition_without_trials_says_so(tmp_path: Path, atlas_grid: AtlasGrid) -> None:
+    add_cells(tmp_path, [], atlas_grid.tasks(), EDITION_FACTS)
+    for part in ("findings", "ranks", "profiles", "trials"):
+        with pytest.raises(PlumblineError, match="has no trials yet"):
+            pb.atlas(part, folder=tmp_path)
+    assert pb.atlas(folder=tmp_path).empty
+
+
+@pytest.mark.parametrize("methods", [None, 3, ["ei", None], [["ei"]]])
+def test_what_are_no_names_is_said_in_a_line(edition: Path, methods: Any) -> None:
+    with pytest.raises(PlumblineError, match="methods: names are wanted"):
+        pb.atlas("cells", folder=edition, methods=methods)
+
+
 def test_findings_are_of_all_tasks_and_methods(edition: Path) -> None:
     for options in ({"task": TASK}, {"methods": ["ei", "random"]}):
         with pytest.raises(PlumblineError, match="the findings are analyses of all tasks and methods"):

@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
-from plumbline.spaces.base import Space
+from plumbline.spaces.base import Space, checked_points
 from plumbline.spaces.blocks import Blocks
 from plumbline.spaces.box import Box
 from plumbline.spaces.search import MultiStart, SearchOptions, inside
@@ -102,3 +102,12 @@ class TestTable:
     def test_an_empty_one_is_one_line(self, table: Table) -> None:
         with pytest.raises(PlumblineError, match="every row of the table has been evaluated"):
             table.settle(history(table.rows), generator())
+
+
+def test_points_beyond_a_bound_by_rounding_are_on_it() -> None:
+    space = Box(torch.tensor([[0.0, -5.0], [1.0, 10.0]], dtype=torch.float64))
+    X = torch.tensor([[1.0 + 1e-12, -5.0 - 1e-9], [0.5, 10.0]], dtype=torch.float64)
+    assert checked_points("somebody", X, space).tolist() == [[1.0, -5.0], [0.5, 10.0]]
+    assert X[0, 0] > 1, "it is a copy"
+    with pytest.raises(PlumblineError, match="input 2 must lie in its bounds"):
+        checked_points("somebody", X - 1e-3, space)

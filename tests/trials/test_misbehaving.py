@@ -277,6 +277,22 @@ def test_what_is_global_is_put_back(
     assert bytes_of(second) == healthy[1]
 
 
+class UnspeakableError(Exception):
+    """Its words raise another error."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_an_error_that_cannot_be_printed_ends_its_trial_alone(
+    specs: list[TrialSpec], healthy: list[bytes], tmp_path: Path
+) -> None:
+    Moody.at, Moody.act = 2, raises(UnspeakableError())
+    first, second = after(tmp_path, specs)
+    check_failure(first, "method 'moody'", "UnspeakableError: an error that cannot be printed")
+    assert bytes_of(second) == healthy[1]
+
+
 def noises(folder: TrialFolder) -> list[float]:
     """What the toy problem added to each sum."""
     return [row["f"][0] - sum(row["x"]) for row in rows_of(folder)]

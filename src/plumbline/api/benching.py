@@ -9,7 +9,7 @@ from plumbline.api.editions import AtlasGrid, atlas, domain_of, refusal_of
 from plumbline.api.own_methods import OwnMethod, own_method
 from plumbline.api.repository import find_repository
 from plumbline.api.running import NestedOptions, one_thread, seed_numbers
-from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.errors import PlumblineError, shown, unknown
 from plumbline.core.libraries import installed_version
 from plumbline.core.places import ATLAS, STORE, on_file, own_folder
 from plumbline.core.words import names_of
@@ -193,6 +193,8 @@ class Bench:
         entries = grid.entries.methods
         self.legends = {name: entries[name].legend for name in self.against if name in entries}
         paired = int(self.here.loc[self.here["method"].isin(self.against), "seeds"].max())
+        if isinstance(seeds, Iterable):
+            raise PlumblineError(f"seeds: give their number; those of the atlas are 0, 1, ... (got {shown(seeds)})")
         self.seeds = len(seed_numbers(paired if seeds is None else seeds))
         self.notes = [f"{task}: left out: {reason}" for task, reason in reasons.items()]
         if self.seeds > paired:
@@ -312,7 +314,8 @@ class Bench:
         reason = next(iter(one.failures.values()))
         file = self.method.place.partition(",")[0]
         where = f" ({self.method.place})" if file and file not in reason else ""
-        return f"{one.task}: {len(one.failures)} of {self.seeds} trials failed: {reason}{where}"
+        again = "; `plumbline failures --forget` lets them run again" if "TimeoutError" in reason else ""
+        return f"{one.task}: {len(one.failures)} of {self.seeds} trials failed: {reason}{where}{again}"
 
 
 def tasks_named(names: list[str], tasks: "pd.DataFrame") -> list[str]:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 Recalibrator = Literal["isotonic", "gp"]
 
 
+LONGEST_WINDOW = 1_000_000
+"""Earlier forecasts from which a recalibrator learns at most."""
+
+
 def diagnose(
     forecasts: "pd.DataFrame | str | Path", *, window: int = 50, recalibrator: "Recalibrator" = "isotonic"
 ) -> "pd.DataFrame":
@@ -57,6 +61,8 @@ def diagnose(
         raise unknown("recalibrator", str(recalibrator), get_args(Recalibrator))
     if not isinstance(window, Integral):
         raise PlumblineError(f"window: a whole number is wanted (got {shown(window)})")
+    if window > LONGEST_WINDOW:
+        raise PlumblineError(f"window: at most {LONGEST_WINDOW:,} (got {window})")
     if window < FEWEST:
         raise PlumblineError(f"window: a recalibrator learns from {FEWEST} forecasts at least (got {window})")
     if isinstance(forecasts, pd.DataFrame):

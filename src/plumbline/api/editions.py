@@ -87,16 +87,18 @@ def atlas(
         return here[here["method"].isin(wanted)] if wanted else here
     # Of all methods: where the optimum is unknown, the best of any trial stands for it.
     rounds = with_regret(read_rounds(place, here.loc[here["seeds"] > 0, "task"].unique()))
-    if wanted:
-        rounds = rounds[rounds["method"].isin(wanted)].reset_index(drop=True)
-    if part == "rounds":
-        return rounds
-    if part == "profiles":
-        return profiles(rounds, tasks)
-    if part == "ranks":
-        return ranks(rounds, tasks)
-    found = trials(rounds)
-    return found if part == "trials" else findings(found, tasks)
+    if rounds.empty and part != "rounds":
+        raise PlumblineError(f"{place} has no trials yet: `plumbline atlas --add results` adds those of a run")
+    if part == "findings":
+        return findings(trials(rounds), tasks)
+    # Methods are chosen last: a rank is among all of them.
+    made = {
+        "rounds": lambda: rounds,
+        "profiles": lambda: profiles(rounds, tasks),
+        "ranks": lambda: ranks(rounds, tasks),
+    }
+    found = made.get(part, lambda: trials(rounds))()
+    return found[found["method"].isin(wanted)].reset_index(drop=True) if wanted else found
 
 
 def add_to_atlas(results: str | Path, *, data: str | Path | None = None, folder: str | Path | None = None) -> int:

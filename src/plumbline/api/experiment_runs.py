@@ -48,7 +48,7 @@ def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "")
 
     found = runs_by_column(experiment, folder, metric)
     home = on_file(REFERENCE / experiment)
-    if folder is None and (former := former_in_words(home, found["method"].unique())):
+    if folder is None and home.is_dir() and (former := former_in_words(home, found["method"].unique())):
         warnings.warn(f"{experiment}: {former}", stacklevel=2)
     return found.rename(columns=NAMES)
 

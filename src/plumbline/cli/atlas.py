@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plumbline.cli.app import DATA, USE, DataOption, app, path_option
+from plumbline.cli.app import DATA, USE, DataOption, app, path_option, say_written
 from plumbline.core.errors import PlumblineError
 from plumbline.core.words import counted
 
@@ -43,6 +43,8 @@ def atlas(
     listings = [name for name, given in {"--task": task, "--findings": findings, "--ranks": ranks}.items() if given]
     if len(listings) > 1:
         raise PlumblineError(f"{', '.join(listings)}: each is a listing of its own; give one of them")
+    if figure is not None and figure.exists() and not figure.is_dir():
+        raise PlumblineError(f"--figure {figure} is a file: name a folder")
     if add is not None:
         print(f"{counted(add_to_atlas(add, data=data, folder=folder), 'cell')} added or replaced")
     found = atlas("findings", folder=folder) if findings or figure is not None else None
@@ -70,6 +72,7 @@ def write_figure(findings: "pd.DataFrame", missing: int, folder: Path) -> None:
     if missing:
         footer += f"\nstill being run: {missing:,} pairs of method and task in these means have no trials yet"
     figure.write_figure(rows, footer, folder)
+    say_written(folder / "interventions.png", folder / "interventions.svg")
 
 
 OF = {

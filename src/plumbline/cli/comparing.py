@@ -76,7 +76,7 @@ def seeds(
     ] = "10%",
     metric: MetricOption = "",
     of: OfOption = "last",
-    given: Annotated[int, typer.Option(min=2, help="a number of seeds whose power is printed too")] = 5,
+    given: Annotated[int, typer.Option(min=2, max=100_000, help="a number of seeds whose power is printed too")] = 5,
     experiment: ExperimentOption = "",
     folder: FolderOption = None,
     store: StoreOption = None,

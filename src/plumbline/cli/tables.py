@@ -1,6 +1,7 @@
 """Tables on standard output: in a terminal words are wrapped to its width, and no number is ever cut."""
 
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -20,10 +21,16 @@ USUAL = 80
 SHORTEST = 10
 """Least width of a column of words, unless its longest cell is shorter."""
 
+UNBROKEN = 16
+"""Letters up to which a word stays in one piece, be the table wider than the terminal."""
+
 READABLE = 30
 """Least width of a column of sentences that may stand below their rows."""
 
 GAP = "  "
+
+PIECES = re.compile(r"[^\s-]+-?|-+")
+"""Of a text: lines end after them."""
 
 
 def print_table(
@@ -78,9 +85,10 @@ def _widths(
     fixed = [header in numbers for header in headers]
     sentences = [any(" " in row[i] for row in rows) for i in range(len(headers))]
     longest = [max((len(row[i]) for row in rows), default=0) for i in range(len(headers))]
-    words = [max(map(len, header.split()), default=0) for header in headers]
+    texts = [[header, *(row[i] for row in rows)] for i, header in enumerate(headers)]
+    words = [max((len(word) for text in some for word in PIECES.findall(text)), default=0) for some in texts]
     least = [
-        max(most if number else min(most, SHORTEST), min(word, SHORTEST))
+        max(most if number else min(most, SHORTEST), min(word, UNBROKEN))
         for most, number, word in zip(longest, fixed, words, strict=True)
     ]
     widths = [max(len(header), most) for header, most in zip(headers, longest, strict=True)]

@@ -45,7 +45,7 @@ def unknown(
 
 def _near(name: str, names: Sequence[str]) -> list[str]:
     """Return the nearest name first: the most similar one, or else the shortest that `name` is a part of."""
-    typed, lower = name.casefold(), {one.casefold(): one for one in names}
+    typed, lower = str(name).casefold(), {one.casefold(): one for one in names}
     found = get_close_matches(typed, lower, n=1) or sorted((one for one in lower if typed and typed in one), key=len)
     return [lower[one] for one in found]
 

@@ -116,4 +116,4 @@ def checked_points(whose: str, X: object, space: Space) -> Tensor:
         raise PlumblineError(
             f"{whose} returned x = {x.tolist()}: input {j + 1} must lie in its bounds, [{low[j]:g}, {high[j]:g}]"
         )
-    return X
+    return X.clamp(low, high)  # beyond a bound by rounding: problems refuse such points

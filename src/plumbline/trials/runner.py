@@ -377,12 +377,16 @@ REMEDIES = {
 
 def describe(error: BaseException) -> str:
     """Return a description, in one line, of the error of a trial, with the file and line that raised it."""
+    try:
+        words = " ".join(str(error).split())
+    except Exception:  # of the plug-in's own class
+        words = "an error that cannot be printed"
     if isinstance(error, PlumblineError):
-        return " ".join(str(error).split())
+        return words
     where = place_in_packages(error) or place_of(error)
     remedy = REMEDIES.get(type(error).__name__, SEE_ERROR)
     if isinstance(error, SystemExit):
         return f"{culprit_of(error)} called sys.exit({error.code!r}) ({where})"
-    text = " ".join(str(error).split())[:300]
+    text = words[:300]
     place = ", ".join(filter(None, [culprit_of(error), where]))
     return f"{type(error).__name__}{text and f': {text}'} ({'; '.join(filter(None, [place, remedy]))})"

@@ -40,6 +40,12 @@ def test_over_all_tasks_a_task_counts_once() -> None:
     assert np.isnan(rows.loc["part", "low"])
 
 
+def test_nothing_is_bold_where_the_best_has_one_seed() -> None:
+    trials = trials_of(mine={"a": [0.1]}, worse={"a": [0.4, 0.5]}, worst={"a": [0.9, 0.8]})
+    rows = block(trials, "a", ["mine", "worse", "worst"], paired_differences(trials, "mine", ["worse", "worst"]))
+    assert not rows["among_best"].any()
+
+
 def test_the_text_has_a_block_a_task_and_is_safe_for_latex() -> None:
     trials = TRIALS.replace({"method": {"mine": "my_method"}})
     text = score_table(trials, "my_method", paired_differences(trials, "my_method", ["good", "part"]))

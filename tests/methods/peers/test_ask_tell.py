@@ -105,6 +105,8 @@ def test_odd_options_are_told_in_one_line(options: dict[str, Any], message: str)
         ([[1.0], [1.0, 2.0]], 1, "its `ask` returned a list that is no array of numbers"),
         (None, 1, "its `ask` returned an array of shape (): 2 or k x 2 is wanted"),
         ([1.0, 2.0, 3.0], 1, "its `ask` returned an array of shape 3: 2 or k x 2 is wanted"),
+        ([True, False], 1, "its `ask` returned a list that is no array of numbers"),
+        ([10**400, 1], 1, "its `ask` returned a list that is no array of numbers"),
         ([], 1, "its `ask` returned an array of shape 0: 2 or k x 2 is wanted"),
         ([[0.0, 5.0]] * 4, 3, "its `ask` returned 4 points where q = 3 are evaluated a round"),
     ],

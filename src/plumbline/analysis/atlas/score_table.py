@@ -94,14 +94,15 @@ def estimate(values: pd.Series, name: str) -> dict[str, float]:
 
 
 def among_best(known: pd.DataFrame, task: str, values: dict[str, pd.Series]) -> Iterator[str]:
-    """Yield the method with the lowest mean of two values or more, and those that do not differ from it significantly.
+    """Yield the method with the lowest mean, and those that do not differ from it significantly.
 
+    Nothing, where that mean is of one value and cannot be tested.
     The test is that of `paired_differences`, on the pairs of each other method with the best one.
     """
-    means = {name: float(of.mean()) for name, of in values.items() if len(of) > 1}
-    if not means:
+    means = {name: float(of.mean()) for name, of in values.items() if len(of)}
+    best = min(means, key=lambda name: means[name], default="")
+    if not best or len(values[best]) < 2:
         return
-    best = min(means, key=lambda name: means[name])
     yield best
     others = [name for name in values if name != best]
     tested = [one for one in paired_differences(known, best, others) if one.task == task and np.isfinite(one.p)]

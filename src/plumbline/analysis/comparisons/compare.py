@@ -198,14 +198,15 @@ class Block(NamedTuple):
             )
 
     def best(self, location: Location) -> str:
-        """Return the best method of those with two seeds or more; empty where there is none, or no direction."""
+        """Return the best method; empty without a direction, and where it has one seed: it cannot be tested then."""
         sign = {"higher": 1, "lower": -1, "": 0}[self.better]
         levels = {
             name: sign * float(np.mean(values) if location == "mean" else np.median(values))
             for name in self.series
-            if len(values := self.values(name)) > 1
+            if len(values := self.values(name))
         }
-        return max(levels, key=lambda name: levels[name]) if sign and levels else ""
+        best = max(levels, key=lambda name: levels[name]) if sign and levels else ""
+        return best if best and len(self.values(best)) > 1 else ""
 
     def against_best(self, location: Location) -> Iterator[tuple[str, float]]:
         """Yield the p-value of each other method beside the best one; nothing where there is none."""

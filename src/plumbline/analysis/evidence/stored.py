@@ -1,5 +1,6 @@
 """The runs of trials in the store, by task and method: those of `plumbline trial` and `pb.run` too."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -30,6 +31,12 @@ class Stored(NamedTuple):
         """All that the trial was asked for, but for its seed."""
         return canonical_json(self.spec.model_dump(mode="json", exclude={"seed"}))
 
+    @property
+    def setting(self) -> str:
+        """The problem, the initial design and the batch size: what methods on one task have in common."""
+        problem, budget = self.spec.problem.model_dump(mode="json"), self.spec.budget
+        return canonical_json([problem, budget.initial.model_dump(mode="json"), budget.q])
+
 
 def stored_trials(store: Path, methods: Sequence[str], task: str) -> dict[str, list[Stored]]:
     """Return the trials of methods on a task by method, one a seed.
@@ -42,7 +49,8 @@ def stored_trials(store: Path, methods: Sequence[str], task: str) -> dict[str, l
         task: its name.
 
     Raises:
-        PlumblineError: a method's trials are of different settings: which of them are meant cannot be known.
+        PlumblineError: a method's trials are of different settings: which of them are meant cannot be known; or the
+            trials of two methods are on different problems, or from different initial designs.
     """
     found: dict[str, list[Stored]] = {method: [] for method in methods}
     for one in _ended(store, methods, task):
@@ -55,6 +63,16 @@ def stored_trials(store: Path, methods: Sequence[str], task: str) -> dict[str, l
             )
         trials.sort(key=lambda one: one.folder.records_path.stat().st_mtime_ns)
         found[method] = list({one.spec.seed: one for one in trials}.values())
+    first: dict[str, str] = {}
+    for method, trials in found.items():
+        if trials:
+            first.setdefault(trials[0].setting, method)
+    if len(first) > 1:
+        names = " and ".join(map(repr, list(first.values())[:2]))
+        raise PlumblineError(
+            f"{store}: on {task!r}, {names} have other options of the problem, initial designs or batch "
+            "sizes: they cannot be compared"
+        )
     return found
 
 
@@ -62,7 +80,11 @@ def _ended(store: Path, methods: Sequence[str], task: str) -> Iterator[Stored]:
     """Yield the trials that ended well; other specs than those asked for are not checked."""
     for path in sorted(store.glob("*/records.parquet")):
         folder = TrialFolder(store, path.parent.name)
-        content = read_json(folder.path / "spec.json", remedy="move the trial's folder away")
+        try:
+            content = read_json(folder.path / "spec.json", remedy="move the trial's folder away")
+        except PlumblineError as error:  # of one trial, which may be of another task: the others are sound
+            warnings.warn(f"{error}; the trial is left out", stacklevel=2)
+            continue
         label = content.get("method", {}).get("label") or content.get("method", {}).get("name")
         if content.get("task") == task and label in methods and not folder.failed:
             yield Stored(folder, parse(TrialSpec, content, folder.path / "spec.json"))

@@ -82,8 +82,11 @@ def asked_points(whose: str, optimiser: Any, q: int, dim: int) -> Array:
     while len(rows) < q:
         asked = optimiser.ask(q - len(rows)) if counted else optimiser.ask()
         try:
-            points = np.asarray(asked, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+            given = np.asarray(asked)
+            if given.dtype.kind in "bc":  # truth values and complex numbers would become other numbers
+                raise TypeError(given.dtype)
+            points = given.astype(np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
             kind = type(asked).__name__
             raise PlumblineError(f"{whose}: its `ask` returned a {kind} that is no array of numbers") from error
         if points.ndim not in (1, 2) or points.shape[-1] != dim or not len(points):
