@@ -58,6 +58,8 @@ def test_what_is_kept_is_what_the_quick_preset_makes(path: Path) -> None:
     rules = "\n".join(rule.read_text(encoding="utf-8") for rule in (ROOT / "workflow").rglob("*.smk"))
     for place in (place for places in kept for place in places):
         *_, folder, name = place.split("/")
+        if place == "results/reference":  # what the report links to, from the repository
+            continue
         assert folder in ("quick", "results")
         assert f"/{name}" in rules, place
 

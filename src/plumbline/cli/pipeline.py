@@ -55,7 +55,9 @@ def fetch(
 @app.command(rich_help_panel=WORKFLOW)
 def features(
     dataset: str,
-    output: OutputOption,
+    output: Annotated[
+        Path | None, path_option("--output", "-o", help="file to write; default: where trials look for it in data")
+    ] = None,
     raw: Annotated[Path | None, path_option(help="the downloaded file; none for generated datasets")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=1024, help="processes")] = 1,
     catalogue: Annotated[Path, path_option(help="the list of datasets")] = Path("config/datasets.yaml"),
@@ -64,6 +66,7 @@ def features(
     from plumbline.data.datasets import dataset_for, load_datasets
     from plumbline.data.features import build_features, write_features
 
+    output = output or place_in_data("features", f"{dataset}.parquet")
     entry = dataset_for(output, load_datasets(catalogue), dataset)
     refuse_losses(output, raw, catalogue)
     table = build_features(entry, raw, jobs)
@@ -71,10 +74,18 @@ def features(
     print(f"{output}: {counted(len(table), 'row')}")
 
 
+def place_in_data(kind: str, name: str, data: Path = DATA) -> Path:
+    """Return where trials look for a built file, in a folder that is there."""
+    (data / kind).mkdir(parents=True, exist_ok=True)
+    return data / kind / name
+
+
 @app.command(rich_help_panel=WORKFLOW)
 def model(
     name: str,
-    output: OutputOption,
+    output: Annotated[
+        Path | None, path_option("--output", "-o", help="file to write; default: where trials look for it in data")
+    ] = None,
     data: DataOption = DATA,
     catalogue: Annotated[Path, path_option(help="the list of models")] = Path("config/models.yaml"),
     device: DeviceOption = "cpu",
@@ -93,6 +104,7 @@ def model(
     from plumbline.trainers.base import train
     from plumbline.trainers.kept import kept_model, take_kept
 
+    output = output or place_in_data("models", f"{name}.npz", data)
     refuse_losses(output, catalogue, *data.glob("raw/*"), *data.glob("features/*"))
     entries = load_models(catalogue)
     if not anew and name in entries and (kept := kept_model(name, entries[name])):

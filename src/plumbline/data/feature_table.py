@@ -67,7 +67,7 @@ def _metadata(schema: arrow.Schema, path: Path) -> dict[str, Any]:
 
 def _unreadable(path: Path, error: Exception) -> PlumblineError:
     if isinstance(error, FileNotFoundError):
-        return PlumblineError(f"no features at {path}: `plumbline features {path.stem} -o {path}` builds them")
+        return PlumblineError(f"no features at {path}: `plumbline features {path.stem}` builds them")
     if isinstance(error, PermissionError | IsADirectoryError):
         return PlumblineError(f"{path} cannot be read: {error.strerror}")
     reason = " ".join(str(error).split())[:200] or type(error).__name__

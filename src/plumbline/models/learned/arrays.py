@@ -49,7 +49,7 @@ def read_arrays(path: Path) -> Iterator[Arrays]:
     except PlumblineError:
         raise
     except FileNotFoundError as error:
-        raise PlumblineError(f"no model at {path}: `plumbline model {path.stem} -o {path}` trains it") from error
+        raise PlumblineError(f"no model at {path}: `plumbline model {path.stem}` trains it") from error
     except (PermissionError, IsADirectoryError) as error:
         raise PlumblineError(f"{path} cannot be read: {error.strerror}") from error
     except Exception as error:  # the readers may raise any error on a damaged file
