@@ -85,3 +85,9 @@ def test_sentences_that_would_be_narrow_stand_below_their_rows() -> None:
     narrow = table_lines(["task", "title", "q"], rows, ["q"], 30, below="title")
     assert narrow == ["task           q", "    title", "fexofenadine  20", "    Selfies VAE: Fexofenadine", "    MPO"]
     assert table_lines(["task", "title", "q"], rows, ["q"], 80, below="title")[1].split("  ")[1] == title
+
+
+def test_words_stay_in_one_piece() -> None:
+    rows = [["recalibrated online", "misspecified", "0.5"], ["sparse process", "engineering", "0.25"]]
+    lines = table_lines(["analysis", "where", "mean"], rows, {"mean"}, 20)
+    assert {"recalibrated", "misspecified", "engineering"} <= {word for line in lines for word in line.split()}

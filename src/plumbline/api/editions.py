@@ -92,12 +92,12 @@ def atlas(
     if part == "findings":
         return findings(trials(rounds), tasks)
     # Methods are chosen last: a rank is among all of them.
-    made = {
-        "rounds": lambda: rounds,
-        "profiles": lambda: profiles(rounds, tasks),
-        "ranks": lambda: ranks(rounds, tasks),
-    }
-    found = made.get(part, lambda: trials(rounds))()
+    if part == "trials":
+        found = trials(rounds)
+    elif part == "ranks":
+        found = ranks(rounds, tasks)
+    else:
+        found = profiles(rounds, tasks) if part == "profiles" else rounds
     return found[found["method"].isin(wanted)].reset_index(drop=True) if wanted else found
 
 

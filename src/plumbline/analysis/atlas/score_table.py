@@ -61,22 +61,13 @@ def block(known: pd.DataFrame, task: str, methods: Sequence[str], differences: S
     values = {name: values_of(known, task, name) for name in methods}
     apart = {one.against: one for one in differences if one.task == task}
     best = set(among_best(known, task, values))
-    return pd.DataFrame(
-        [
-            {
-                "method": name,
-                "seeds": len(values[name]),
-                **estimate(values[name], f"{task} {name}"),
-                "difference": apart[name].difference if name in apart else np.nan,
-                "difference_low": apart[name].low if name in apart else np.nan,
-                "difference_high": apart[name].high if name in apart else np.nan,
-                "p": apart[name].p if name in apart else np.nan,
-                "p_corrected": apart[name].p_corrected if name in apart else np.nan,
-                "among_best": name in best,
-            }
-            for name in methods
-        ]
-    )
+    rows = []
+    for name in methods:
+        one = apart.get(name, Difference(name, task, 0, *[np.nan] * 4))
+        row = {"method": name, "seeds": len(values[name]), **estimate(values[name], f"{task} {name}")}
+        row |= {"difference": one.difference, "difference_low": one.low, "difference_high": one.high}
+        rows.append({**row, "p": one.p, "p_corrected": one.p_corrected, "among_best": name in best})
+    return pd.DataFrame(rows)
 
 
 def values_of(known: pd.DataFrame, task: str, method: str) -> pd.Series:
