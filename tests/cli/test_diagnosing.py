@@ -87,6 +87,7 @@ def test_a_recalibrator_is_a_name() -> None:
     [
         (("b.csv",), "no file b.csv"),
         ((".",), ". is a folder, not a CSV file"),
+        (("a.csv", "--window", 10**21), "window: at most 1,000,000 (got "),
         (("a.csv", "--window", 5), "window: a recalibrator learns from 10 forecasts at least (got 5)"),
         (("a.csv", "--recalibrator", "isotinic"), "unknown recalibrator 'isotinic': did you mean 'isotonic'"),
         (("a.csv", "--csv", "a.csv"), "output a.csv is an input of this command too"),
