@@ -33,7 +33,7 @@ def seconds(name, device, seeds, rounds=4):
 @pytest.mark.parametrize("seeds", [1, 8, 20])
 @pytest.mark.parametrize("name", ["elbo-ei", "eulbo-ei"])
 def test_seeds_in_lockstep_on_a_gpu(benchmark, gpu, name, seeds):
-    """Nothing is required but that more seeds do not cost more each; never run where this was written."""
+    """Nothing is required but that more seeds do not cost more each."""
     here, there = (seconds(name, device, seeds) for device in (torch.device("cpu"), gpu))
     benchmark.extra_info["seconds a seed, of a core's"] = there / here
     print(f"\n{name}, {seeds} seeds: {there:.2f} s a round and seed on the GPU, {here:.2f} on a core")
