@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.core.errors import PlumblineError, describe_os_error, shown, unknown
+from plumbline.core.errors import PlumblineError, absent_module, describe_os_error, shown, unknown
 
 
 def test_the_nearest_name_is_suggested() -> None:
@@ -125,3 +125,15 @@ def test_any_value_is_short_in_one_line_and_without_types_of_numpy(one: object) 
 )
 def test_values_in_words(one: object, words: str) -> None:
     assert shown(one) == words
+
+
+@pytest.mark.parametrize(("made", "hint"), [("mine.py", True), ("mine/of.py", True), ("other.py", False)])
+def test_a_module_in_the_working_directory_is_said_to_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: str, hint: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(made).parent.mkdir(exist_ok=True)
+    Path(made).touch()
+    said = absent_module("mine.of")
+    assert said.startswith("there is no module 'mine.of' on Python's path")
+    assert said.endswith("it is in this folder, so set PYTHONPATH=.") == hint

@@ -1,45 +1,99 @@
-"""Trials in several processes are those of one, and a process that is killed is one line."""
+"""Trials in several processes are those of one, and one that ends its process is a failed trial."""
 
+import os
+import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.plugins import place_in_stack
 from plumbline.registry.references import MethodRef
 from plumbline.store.spec import TrialSpec
 from plumbline.trials import run_trial
-from plumbline.trials.processes import run_in_processes
+from plumbline.trials.processes import run_alone, run_in_processes
 
-KILLED = """
+ENDS = """
+import ctypes
 import os
-import time
-from pathlib import Path
+import signal
+
+import numpy as np
 
 
-class Killed:
+class Ends:
+    def __init__(self):
+        self.told = 0
+
     def tell(self, x, y):
-        pass
+        self.told += np.size(y)
 
     def ask(self):
-        while not Path(__file__).with_name("now").exists():
-            time.sleep(0.01)
-        os._exit(9)
+        if self.told > 4:
+            {call}
+        return [0.5, 0.5]
 """
-"""An optimiser that ends its process, once there is a file `now` beside it: others that run there would end with it."""
+"""An optimiser that ends its process in its second round."""
+
+
+def ending(spec: TrialSpec, folder: Path, call: str) -> TrialSpec:
+    """Return the trial of an optimiser that ends its process by `call`."""
+    module = f"ends_{sum(call.encode())}"  # each its own, since Python keeps what it imports
+    (folder / f"{module}.py").write_text(ENDS.format(call=call))
+    return spec.model_copy(update={"method": MethodRef(name="ask-tell", options={"optimiser": f"{module}:Ends"})})
 
 
 @pytest.mark.slow
-def test_trials_in_processes(
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("ctypes.string_at(0)", r"its process ended: SIGSEGV\(-11\) \(.*ends_\d+.py, line 18\)"),
+        ("os.abort()", r"its process ended: SIGABRT\(-6\) \(.*ends_\d+.py, line 18\)"),
+        ("os._exit(3)", r"its process ended: EXIT\(3\)"),
+    ],
+)
+def test_a_trial_that_ends_its_process_fails_and_the_others_go_on(
+    cheap_spec: Callable[..., TrialSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, said: str
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.syspath_prepend(tmp_path)
+    sound = [cheap_spec(method="random", seed=seed) for seed in range(4)]
+    ends = ending(cheap_spec(method="random"), tmp_path, call)
+    specs = [sound[0], ends, *sound[1:], ends.model_copy(update={"seed": 9})]
+    folders = list(run_in_processes(specs, tmp_path / "store", tmp_path, 2))
+    assert [folder.failed for folder in folders] == [False, True, False, False, False, True]
+    for folder in (folders[1], folders[-1]):
+        assert re.search(said, folder.reason())
+    alone = run_trial(sound[0], tmp_path / "alone", tmp_path)
+    assert folders[0].records_path.read_bytes() == alone.records_path.read_bytes()
+
+
+@pytest.mark.slow
+def test_a_process_that_the_machine_kills_is_one_line(
     cheap_spec: Callable[..., TrialSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "killed_case.py").write_text(KILLED)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.syspath_prepend(tmp_path)
-    sound = cheap_spec(method="random")
-    method = MethodRef(name="ask-tell", options={"optimiser": "killed_case:Killed"})
-    found = run_in_processes([sound, sound.model_copy(update={"method": method})], tmp_path / "store", tmp_path, 2)
-    folder, alone = next(found), run_trial(sound, tmp_path / "alone", tmp_path)
-    assert folder.records_path.read_bytes() == alone.records_path.read_bytes()
-    (tmp_path / "now").touch()
-    with pytest.raises(PlumblineError, match="a process was killed"):
-        next(found)
+    spec = ending(cheap_spec(method="random"), tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")
+    with pytest.raises(PlumblineError, match="a process was killed: if the memory is full"):
+        run_alone(spec, tmp_path / "store", tmp_path)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_place_of_a_crash_is_in_the_users_code() -> None:
+    stack = """Fatal Python error: Segmentation fault
+
+Thread 0x1 (most recent call first):
+  File "/home/ada/other.py", line 3 in wait
+
+Current thread 0x2 (most recent call first):
+  File "/usr/lib/python3/site-packages/library.py", line 5 in call
+  File "/home/ada/mine.py", line 16 in ask
+  File "/home/ada/outer.py", line 2 in run
+
+Extension modules: numpy (total: 1)
+"""
+    assert place_in_stack(stack) == "/home/ada/mine.py, line 16"
+    assert place_in_stack("") == ""

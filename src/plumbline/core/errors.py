@@ -85,3 +85,11 @@ def _is_unreadable(path: object) -> bool:
     asked = Path(os.fsdecode(path))
     closed = any(os.path.isdir(folder) and not os.access(folder, os.X_OK) for folder in asked.parents)
     return closed or (os.path.exists(asked) and not os.access(asked, os.R_OK))
+
+
+def absent_module(name: str) -> str:
+    """Return what to say of a module that cannot be imported; if it is in the working directory, how it can be."""
+    top = name.partition(".")[0]
+    here = any(Path(one).exists() for one in (f"{top}.py", top))
+    hint = ": it is in this folder, so set PYTHONPATH=." if here else ""
+    return f"there is no module {name!r} on Python's path{hint}"

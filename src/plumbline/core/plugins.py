@@ -4,11 +4,12 @@ import errno
 import math
 import os
 import random
+import re
 import signal
 import sysconfig
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from numbers import Real
@@ -39,6 +40,9 @@ OF_MACHINE = frozenset(
 
 Signals = list[signal.Signals] | None
 """Signals that came during a job; None where that cannot be told."""
+
+FRAME = re.compile(r'^  File "(.+)", line (\d+) in ', re.MULTILINE)
+"""A frame of the stack that Python writes when it crashes."""
 
 LONGEST = 1e9
 """Seconds, some thirty years, that a timer can hold everywhere."""
@@ -141,12 +145,27 @@ def culprit_of(error: BaseException) -> str:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the file and line of the user's code that raised `error`; empty where there is none.
+    """Return the file and line of the user's code that raised `error`; empty where there is none."""
+    return innermost((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__))
 
-    It is the innermost frame outside of this package and of libraries, else the innermost outside of libraries.
+
+def place_in_stack(stack: str) -> str:
+    """Return the file and line of the user's code in the stack that Python writes when it crashes; empty where none.
+
+    Args:
+        stack: what `faulthandler` wrote; its innermost frame is the first.
     """
-    all_frames = ((frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__))
-    frames = [one for one in all_frames if not one[0].startswith(("<", *LIBRARIES)) and "site-packages" not in one[0]]
+    current = stack.partition("Current thread ")[2].partition("\n\n")[0]
+    return innermost((file, int(line)) for file, line in reversed(FRAME.findall(current)))
+
+
+def innermost(frames: Iterable[tuple[str, int]]) -> str:
+    """Return the innermost, last frame outside of this package and of libraries, else outside of libraries.
+
+    Args:
+        frames: file and line of each.
+    """
+    frames = [one for one in frames if not one[0].startswith(("<", *LIBRARIES)) and "site-packages" not in one[0]]
     outside = [one for one in frames if not Path(one[0]).is_relative_to(PACKAGE)]
     if not frames:
         return ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.errors import PlumblineError, absent_module, unknown
 from plumbline.core.inputs import module_and_name
 
 
@@ -31,7 +31,7 @@ def class_at(path: str, whose: str) -> type:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # a module that theirs imports
-        raise PlumblineError(f"{whose}: there is no module {error.name!r} on Python's path") from error
+        raise PlumblineError(f"{whose}: {absent_module(error.name)}") from error
     if found is None:
         raise PlumblineError(f"{whose}: module {module!r} has no {name!r}")
     if not isinstance(found, type):

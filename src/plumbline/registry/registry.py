@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.errors import PlumblineError, absent_module, unknown
 from plumbline.core.options import Options
 from plumbline.registry import packages
 from plumbline.registry.source_digest import cache_folder
@@ -41,7 +41,7 @@ def import_module(module: str) -> None:
         raise
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
-            raise PlumblineError(f"there is no module {error.name!r} on Python's path") from error
+            raise PlumblineError(absent_module(str(error.name))) from error
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
         place = packages.place_in_packages(error) or f"{frames[-1].filename}, line {frames[-1].lineno}"
         raise PlumblineError(f"{module} cannot be imported: {place}: {type(error).__name__}: {error}") from error

@@ -1,7 +1,11 @@
 """Trials in several processes, one a trial at a time."""
 
+import faulthandler
+import re
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import BrokenProcessPool
@@ -10,7 +14,7 @@ from plumbline.core.errors import PlumblineError
 from plumbline.core.plugins import call_timeout
 from plumbline.store.folder import TrialFolder
 from plumbline.store.spec import TrialSpec
-from plumbline.trials.runner import run_trial
+from plumbline.trials.runner import record_crash, run_trial
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """The environment of a process: with as many threads in each as there are cores, all would wait for each other."""
@@ -21,7 +25,8 @@ def run_in_processes(
 ) -> Iterator[TrialFolder]:
     """Run or resume trials in several processes, and yield their folders in the order of the specs.
 
-    The processes are new, so that they run the code that is on file, and end with the iteration.
+    The processes are new, so that they run the code that is on file, and end with the iteration. A trial whose code
+    ends its process (a segmentation fault, `os._exit`) fails, and the others go on.
 
     Args:
         specs: of the trials.
@@ -33,16 +38,60 @@ def run_in_processes(
     Raises:
         PlumblineError: the machine killed a process.
     """
-    executor = ProcessPoolExecutor(min(processes, len(specs)), env=ONE_THREAD)
-    try:
-        for started in [executor.submit(run_within, timeout, spec, store, data) for spec in specs]:
-            yield started.result()
-    except BrokenProcessPool as error:
-        raise PlumblineError(
-            "a process was killed: if the memory is full, run fewer of them; the same command goes on"
-        ) from error
-    finally:
-        executor.shutdown(kill_workers=True)
+    alone: dict[int, TrialFolder] = {}
+    number = 0
+    while number < len(specs):
+        executor = ProcessPoolExecutor(min(processes, len(specs)), env=ONE_THREAD, initializer=end_quietly)
+        started = {
+            i: executor.submit(run_within, timeout, specs[i], store, data)
+            for i in range(number, len(specs))
+            if i not in alone
+        }
+        try:
+            while number < len(specs):
+                yield alone[number] if number in alone else started[number].result()
+                number += 1
+        except BrokenProcessPool:
+            # Trials start in their order, so that one of the first unfinished ones ended its process.
+            broken = [i for i, future in started.items() if not future.done() or future.exception()]
+        finally:
+            executor.shutdown(kill_workers=True)
+        if number < len(specs):
+            alone |= {i: run_alone(specs[i], store, data, timeout) for i in broken[:processes]}
+
+
+def run_alone(spec: TrialSpec, store: Path, data: Path, timeout: float | None = None) -> TrialFolder:
+    """Run or resume a trial in a process of its own; if it ends its process, record that it failed.
+
+    Raises:
+        PlumblineError: the machine killed the process.
+    """
+    with TemporaryDirectory() as scratch:
+        stack = Path(scratch, "stack")
+        executor = ProcessPoolExecutor(1, env=ONE_THREAD, initializer=write_stack_of_crash, initargs=(stack,))
+        try:
+            return executor.submit(run_within, timeout, spec, store, data).result()
+        except BrokenProcessPool as error:
+            codes = re.findall(r"\{(.+)\}", str(error))
+            if not codes or "SIGKILL" in codes[0] or "SIGTERM" in codes[0]:
+                raise PlumblineError(
+                    "a process was killed: if the memory is full, run fewer of them; the same command goes on"
+                ) from error
+            return record_crash(spec, store, data, f"its process ended: {codes[0]}", stack.read_text())
+        finally:
+            executor.shutdown(kill_workers=True)
+
+
+def end_quietly() -> None:
+    """Leave Ctrl-C to the main process, which ends the others, and print no stack at a crash: the trial keeps it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.disable()  # loky enables it
+
+
+def write_stack_of_crash(file: Path) -> None:
+    """Have this process write its Python stack to `file` if it crashes."""
+    end_quietly()
+    faulthandler.enable(file.open("w"))
 
 
 def run_within(timeout: float | None, spec: TrialSpec, store: Path, data: Path) -> TrialFolder:

@@ -16,6 +16,7 @@ from plumbline.core.plugins import (
     is_of_machine,
     kept_streams,
     noticing_signals,
+    place_in_stack,
     place_of,
     plugin_code,
 )
@@ -96,6 +97,27 @@ def run_trials(
     """
     with kept_streams(), noticing_signals() as signals:
         return _run_groups(specs, store, data, watch, device, ration, lockstep, signals)
+
+
+def record_crash(spec: TrialSpec, store: Path, data: Path, message: str, stack: str) -> TrialFolder:
+    """Write the results of a trial whose process crashed: what its last checkpoint has, and the error.
+
+    Args:
+        spec: spec of the trial.
+        store: folder of all trials.
+        data: folder of built features.
+        message: of the error.
+        stack: Python's stack at the crash, as `faulthandler` writes it; may be empty.
+    """
+    folder = TrialFolder(store, trial_key(spec, data))
+    place = place_in_stack(stack)
+    error = PlumblineError(f"{message} ({place})" if place else message)
+    error.add_note(stack)
+    with folder.lock():
+        session = TrialSession(spec, folder, data, tuple, CPU, Ration(), SharedCache(), 1, None)
+        session.log, _ = session.checkpoint.restore()
+        session.fail(error)
+    return folder
 
 
 def _run_groups(
