@@ -327,7 +327,7 @@ def points(text: str) -> list[str]:
 
 def conclusions():
     """The points of the conclusions, and the answers of the README, each with the claims and the experiments of it."""
-    answers = {re.match(r"\*\*(.*?)\*\*", point)[1]: point for point in points(section(README, "The answer so far"))}
+    answers = {re.match(r"\*\*(.*?)\*\*", point)[1]: point for point in points(section(README, "The answer"))}
     assert set(ANSWERS) <= set(answers)
     return [(answers[name], sources) for name, sources in ANSWERS.items()] + [
         (point, CODE.findall(point)) for point in points(CONCLUSIONS)
