@@ -127,13 +127,21 @@ def test_values_in_words(one: object, words: str) -> None:
     assert shown(one) == words
 
 
-@pytest.mark.parametrize(("made", "hint"), [("mine.py", True), ("mine/of.py", True), ("other.py", False)])
+@pytest.mark.parametrize(
+    ("made", "name", "hint"),
+    [
+        ("mine.py", "mine", True),
+        ("mine/of.py", "mine", True),
+        ("other.py", "mine", False),
+        ("mine/of.py", "mine.off", False),
+    ],
+)
 def test_a_module_in_the_working_directory_is_said_to_be_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: str, hint: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: str, name: str, hint: bool
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path(made).parent.mkdir(exist_ok=True)
     Path(made).touch()
-    said = absent_module("mine.of")
-    assert said.startswith("there is no module 'mine.of' on Python's path")
+    said = absent_module(name)
+    assert said.startswith(f"there is no module {name!r} on Python's path")
     assert said.endswith("it is in this folder, so set PYTHONPATH=.") == hint

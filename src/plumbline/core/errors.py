@@ -88,8 +88,10 @@ def _is_unreadable(path: object) -> bool:
 
 
 def absent_module(name: str) -> str:
-    """Return what to say of a module that cannot be imported; if it is in the working directory, how it can be."""
-    top = name.partition(".")[0]
-    here = any(Path(one).exists() for one in (f"{top}.py", top))
+    """Return what to say of a module that cannot be imported; if it is in the working directory, how it can be.
+
+    Of a module in a package, the package was found: its place is not what is wrong.
+    """
+    here = Path(f"{name}.py").is_file() or Path(name).is_dir()
     hint = ": it is in this folder, so set PYTHONPATH=." if here else ""
     return f"there is no module {name!r} on Python's path{hint}"

@@ -160,10 +160,12 @@ def place_in_stack(stack: str) -> str:
 
 
 def innermost(frames: Iterable[tuple[str, int]]) -> str:
-    """Return the innermost, last frame outside of this package and of libraries, else outside of libraries.
+    """Return file and line of the last frame outside of this package and of libraries, else outside of libraries.
+
+    Empty where there is none.
 
     Args:
-        frames: file and line of each.
+        frames: file and line of each, the innermost last.
     """
     frames = [one for one in frames if not one[0].startswith(("<", *LIBRARIES)) and "site-packages" not in one[0]]
     outside = [one for one in frames if not Path(one[0]).is_relative_to(PACKAGE)]

@@ -36,7 +36,7 @@ def run_in_processes(
         timeout: seconds that a call of a method's or problem's code may take.
 
     Raises:
-        PlumblineError: the machine killed a process.
+        PlumblineError: the machine killed a process in which one trial ran alone.
     """
     alone: dict[int, TrialFolder] = {}
     number = 0
