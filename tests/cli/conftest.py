@@ -20,6 +20,7 @@ Run = Callable[..., tuple[int, str, str]]
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     """Return what runs a command in an empty folder, in this process: exit code, output, errors."""
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # for the traceback of what nobody foresaw
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: object) -> tuple[int, str, str]:
