@@ -32,7 +32,7 @@ study: $(VENV)/installed
 ui: $(VENV)/installed
 	$(BIN)/plumbline ui $(ARGS)
 
-# The fast tests: everything but whole pipelines, a Slurm cluster, a browser and ratios of times.
+# The fast tests: everything but what takes a second and more, a Slurm cluster, a browser and ratios of times.
 # Some fifteen thousand files are made and deleted again: in memory, where two gigabytes of it are to be had.
 test: export TMPDIR := $(or $(TMPDIR),$(shell \
 	[ "$$(df --output=avail /dev/shm 2>/dev/null | tail -1)" -gt 2000000 ] 2>/dev/null && echo /dev/shm))

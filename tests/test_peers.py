@@ -288,6 +288,7 @@ def test_a_noisy_problem_is_refused():
         refuse_unsuitable(problem_of(Branin(noise_std=0.1, negate=True)), "branin")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", libraries.LIBRARIES)
 def test_libraries_ask_in_the_box_and_again_the_same(library):
     found, _ = installed(libraries.LIBRARIES, [library])
@@ -360,6 +361,7 @@ def test_a_mistake_is_one_line(tmp_path):
         command.main(["--methods", "logey", "--folder", str(tmp_path)])
 
 
+@pytest.mark.slow
 def test_the_command_computes_on_one_thread():
     pools = "{torch.get_num_threads(), *(pool['num_threads'] for pool in threadpool_info())}"
     code = f"import peers.__main__, torch; from threadpoolctl import threadpool_info; print({pools})"

@@ -294,6 +294,7 @@ def test_the_answer_counts_the_comparisons_of_the_figure():
     assert "In nine other comparisons we find no gain, and two losses" in words
 
 
+@pytest.mark.slow
 def test_the_answer_of_the_atlas_is_that_on_file():
     words = " ".join(README.split())
     atlas = AtlasNumbers(ROOT / "results" / "atlas", {})

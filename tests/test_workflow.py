@@ -250,6 +250,7 @@ def test_every_preset_is_a_graph_of_short_commands(layout: DryCheckout, preset: 
     assert max(map(len, commands)) < 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "part"),
     [
@@ -265,6 +266,7 @@ def test_a_typo_in_the_config_is_one_line(layout: DryCheckout, setting: str, par
     assert [part in line for line in done.stdout.splitlines()].count(True) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "part"),
     [
@@ -281,12 +283,14 @@ def test_a_target_that_there_is_not_is_one_line(layout: DryCheckout, target: str
     assert [part in line for line in done.stdout.splitlines()].count(True) == 1
 
 
+@pytest.mark.slow
 def test_files_that_rules_make_are_targets(layout: DryCheckout) -> None:
     files = ("figures/CAL-F3.png", "records/CAL-F3.parquet", "../quick/tables/CAL-F3.csv")
     todo = layout.todo(*(f"results/quick/{file}" for file in files))
     assert todo["experiment"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["results", "datasets"])
 def test_braces_in_a_path_are_refused(layout: DryCheckout, field: str) -> None:
     done = layout.snakemake("--dry-run", "--config", f"{field}='my {{folder}}'", "--", "CAL-F3")
@@ -294,6 +298,7 @@ def test_braces_in_a_path_are_refused(layout: DryCheckout, field: str) -> None:
     assert f"config: {field}: braces and line ends may not be in a path of the workflow" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "jobs"),
     [
@@ -307,6 +312,7 @@ def test_experiments_and_studies_are_targets(layout: DryCheckout, target: str, j
     assert layout.todo(target) == jobs
 
 
+@pytest.mark.slow
 def test_a_study_that_is_new_is_a_target(layout: DryCheckout) -> None:
     paths, (_, command) = write_skeleton("study", "mine", layout.path)
     try:
@@ -318,6 +324,7 @@ def test_a_study_that_is_new_is_a_target(layout: DryCheckout) -> None:
     assert jobs(done.stdout) == {"trials": 1, "experiment": 1}, done.stdout
 
 
+@pytest.mark.slow
 def test_a_run_of_one_study_leaves_the_whole_page_alone(layout: DryCheckout) -> None:
     done = layout.snakemake("--dry-run", "--config", "studies=[calibrated]")
     assert "results/quick/only-calibrated/report.html" in done.stdout
@@ -325,6 +332,7 @@ def test_a_run_of_one_study_leaves_the_whole_page_alone(layout: DryCheckout) -> 
     assert not re.search(r"results/quick/(report\.html|claims\.csv|tracked\.txt)", done.stdout)
 
 
+@pytest.mark.slow
 def test_jobs_have_the_plan_of_the_workflow(layout: DryCheckout) -> None:
     """With other data in the place of some, too: else a job would look for trials that nobody ran."""
     experiment = "CAL-F4-lda"
@@ -485,6 +493,7 @@ def test_paths_may_have_blanks_and_signs_of_the_shell(
     assert checkout.todo("--configfile", "own.yaml") == {}
 
 
+@pytest.mark.slow
 def test_a_mirror_with_a_blank_is_one_word(layout: DryCheckout, tmp_path: Path) -> None:
     mirror = str(tmp_path / ODD)
     (tmp_path / "own.yaml").write_text(json.dumps({"data": "real", "mirror": mirror, "datasets": "my data"}))

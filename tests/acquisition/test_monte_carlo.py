@@ -143,6 +143,7 @@ def noisy_reference(utility: NoisyImprovement, q: int) -> AcquisitionFunction:
     return reference
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(**{**shapes, "n": st.integers(1, 9)}, pending=st.integers(0, 2))
 def test_noisy_improvement_is_botorchs(n: int, d: int, q: int, kernel: str, seed: int, pending: int) -> None:

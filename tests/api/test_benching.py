@@ -103,6 +103,7 @@ class Tired:
     assert bench("tired_case:Tired", tasks="common-branin-0.0", table="trials")["score"].isna().all()
 
 
+@pytest.mark.slow
 def test_a_call_that_does_not_return_fails_its_trial_at_its_line(
     bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -192,6 +192,7 @@ def test_unequal_budgets_are_a_warning(tmp_path: Path) -> None:
         pb.compare(["random", "ei"], "branin", store=tmp_path)
 
 
+@pytest.mark.slow
 def test_the_seeds_that_a_comparison_takes(store: Path) -> None:
     found = pb.seeds(["ucb", "cucb"], "levy-20", effect="50%", metric="best_f")
     assert found["power"].tolist() == [0.8, 0.9]

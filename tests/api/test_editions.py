@@ -92,6 +92,7 @@ def test_what_are_no_names_is_said_in_a_line(edition: Path, methods: Any) -> Non
         pb.atlas("cells", folder=edition, methods=methods)
 
 
+@pytest.mark.slow
 def test_findings_are_of_all_tasks_and_methods(edition: Path) -> None:
     for options in ({"task": TASK}, {"methods": ["ei", "random"]}):
         with pytest.raises(PlumblineError, match="the findings are analyses of all tasks and methods"):

@@ -89,6 +89,7 @@ def test_a_later_layer_is_above_an_earlier_one(run: Run, tiny: Path) -> None:
     check_one_line(run("plan", "--config", 'config/config.yaml,{"chunks": 1}'), "--config: unknown field 'chunks'")
 
 
+@pytest.mark.slow
 def test_outside_of_a_workspace_there_is_what_comes_with_the_package(run: Run, root: Path) -> None:
     code, output, _ = run("verdicts", "--csv")
     assert code == 0

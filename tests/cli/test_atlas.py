@@ -35,6 +35,7 @@ def test_scores_of_a_task(run: Run, edition: Path) -> None:
     assert out.splitlines()[-1] == "ax: for other tasks"
 
 
+@pytest.mark.slow
 def test_findings_and_their_figure(run: Run, edition: Path, tmp_path: Path) -> None:
     code, out, _ = run("atlas", "--findings", "--figure", tmp_path, "--folder", edition)
     assert code == 0

@@ -132,6 +132,7 @@ def test_methods_that_are_none(
     check_one_line(run(command, "--task", "levy-20", "--methods", methods), reason)
 
 
+@pytest.mark.slow
 def test_no_torch_is_loaded(root: Path, one_core: dict[str, str]) -> None:
     code = f"""
 import sys
@@ -145,6 +146,7 @@ assert not {{"torch", "botorch"}} & set(sys.modules)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [",", "random,,ei"])
 def test_commas_separate_names(run: Run, wrong: str) -> None:
     """Of methods, of tasks, and of those compared with."""

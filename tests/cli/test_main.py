@@ -78,6 +78,7 @@ main()
     return set(done.stderr.splitlines()[-1].split())
 
 
+@pytest.mark.slow
 def test_a_trial_imports_nothing_that_it_does_not_use(
     one_core: dict[str, str], cheap_spec: Make, tmp_path: Path
 ) -> None:
@@ -119,4 +120,4 @@ def test_shells_complete_commands(one_core: dict[str, str]) -> None:
     code = "import sys; sys.argv = ['plumbline']; from plumbline.cli.main import main; main()"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env={**one_core, **words}, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["experiments"]
+    assert (done.stdout.split(), done.stderr, done.returncode) == (["experiments"], "", 0)

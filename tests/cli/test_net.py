@@ -87,6 +87,7 @@ def check_net(result: tuple[int, str, str], command: list[str]) -> None:
     assert not code or told[0].startswith("plumbline: error: "), (command, errors)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(6))
 def test_odd_commands(seed: int, run: Run, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +151,6 @@ def test_accidents(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     accident(error)
     found, output, errors = run("methods")
     assert (found, output, errors.count("\n")) == (code, "", 1)
@@ -232,6 +232,7 @@ def test_there_are_options_of_paths() -> None:
     assert {("trial", "--store"), ("figure", "--output"), ("claims", "folder"), ("fetch", "--mirror")} <= {*PATHS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blank", ["", " "])
 def test_an_empty_path_is_not_the_working_directory(blank: str, run: Run, tiny: Path) -> None:
     """A variable of the shell that is not set makes one: `--store "$STORE"`."""

@@ -104,6 +104,7 @@ def test_the_example_is_a_skeleton(root: Path) -> None:
     assert len(texts[Path("README.md")].splitlines()) <= 42
 
 
+@pytest.mark.slow
 def test_a_package(run: Run, own_packages: Path, tmp_path: Path) -> None:
     """As if it were installed."""
     code, output, _ = run("new", "package", "my-search", "--folder", "here")

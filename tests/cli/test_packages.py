@@ -40,6 +40,7 @@ def test_a_broken_one_is_named_and_the_others_are_listed(run: Run, own_packages:
     check_one_line(run(*TRIAL), "trial: package my-package 0.1.0: mine.methods cannot be imported", "helper.py, line 2")
 
 
+@pytest.mark.slow
 def test_a_trial_runs_again_when_its_package_was_edited(
     run: Run, own_packages: Path, tmp_path: Path, forget_packages: Callable[[], None]
 ) -> None:
@@ -85,6 +86,7 @@ def planned(run: Run, tiny: Path, own_packages: Path) -> Path:
     return tiny
 
 
+@pytest.mark.slow
 def test_a_study_has_them_and_its_plan_counts_what_was_edited(
     run: Run, planned: Path, own_packages: Path, forget_packages: Callable[[], None]
 ) -> None:

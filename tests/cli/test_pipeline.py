@@ -206,6 +206,7 @@ for command in {commands!r}:
         assert (collected / "results/quick" / name).stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_outputs_are_what_its_three_commands_make(run: Run, collected: Path) -> None:
     apart, whole = collected / "apart", collected / "whole"
     assert run("collect", "TINY-T1", "-o", apart / "T1.parquet", "--snapshots", apart / "T1-s.parquet")[0] == 0

@@ -89,6 +89,7 @@ def test_a_pipe_gets_whole_titles(run: Run, tiny: Path, monkeypatch: pytest.Monk
     assert long in run("plan")[1]
 
 
+@pytest.mark.slow
 def test_verdicts(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     code, output, _ = run("verdicts", "--csv")
@@ -112,6 +113,7 @@ def test_verdicts(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None
     check_one_line(run("verdicts", "--show", "grid"), "'--show': 'grid' is not one of")
 
 
+@pytest.mark.slow
 def test_a_warning_is_one_line(tiny: Path, one_core: dict[str, str]) -> None:
     (tiny / "results/store/0123456789abcdef").mkdir(parents=True)
     (tiny / "results/store/0123456789abcdef/provenance.json").write_text("{")

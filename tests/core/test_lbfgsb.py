@@ -64,6 +64,7 @@ def on(function: Function) -> Callable[[Array, list[int]], tuple[Array, Array]]:
     return lambda X, rows: function(X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 5, 20])
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize(("lower", "upper"), [(0.0, 1.0), (-2.0, np.inf), (-np.inf, 0.4), (-np.inf, np.inf)])

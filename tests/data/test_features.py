@@ -219,6 +219,7 @@ class TestDamage:
             read_features(written)
         assert "\n" not in str(error.value)
 
+    @pytest.mark.slow
     def test_damaged_bytes_never_give_another_table(self, written: Path, table: pd.DataFrame) -> None:
         draw, whole, said = random.Random(0), written.read_bytes(), []
         for _ in range(60):

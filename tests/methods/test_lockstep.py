@@ -69,6 +69,7 @@ ASKED = [(case, q) for case in JOINING for q in (1, 3) if q == 1 or case[0] in (
 """A batch where it is chosen by climbing, and where it is not."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "q"), ASKED, ids=lambda part: part if isinstance(part, int) else label(part))
 def test_no_digit_of_a_seed_depends_on_its_company(case: Case, q: int) -> None:
     """Three of the seeds have data sets of one size, whose steps are taken together; one has another."""
@@ -88,6 +89,7 @@ def test_steps_of_inputs_are_kept() -> None:
     assert_the_same(("ei", QUICK), Domain(space, box().domain.outcomes), histories, 1)
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**31),
     kernel=st.sampled_from(["rbf", "matern12", "matern32", "matern52"]),

@@ -216,6 +216,7 @@ class TestMetric:
         np.testing.assert_allclose(by_round(found, "nominal_coverage").to_numpy(), [[0.5, 0.7, 0.9]])
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(st.integers(0, 6), min_size=7, max_size=14), st.integers(0, 99), st.integers(1, 5))
 def test_regret_against_the_best_row_left_is_what_a_loop_over_the_table_says(

@@ -86,6 +86,7 @@ def is_loky(child: psutil.Process) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_step_that_never_returns_is_an_error_and_its_process_is_ended(tmp_path: Path) -> None:
     def hang(seed: int) -> float:
         (tmp_path / "begun").touch()

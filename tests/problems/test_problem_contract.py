@@ -187,6 +187,7 @@ def test_noise_is_the_standard_deviation_times_the_draws(build: Build) -> None:
     assert torch.equal(evaluate(problem, X, torch.zeros_like(eps))[0], F)
 
 
+@pytest.mark.slow
 def test_noise_scale_is_in_units_of_the_functions_own_spread(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     if not build.takes_scale:  # type: ignore[attr-defined]
         pytest.skip("has no option noise_scale")

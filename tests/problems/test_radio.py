@@ -343,6 +343,7 @@ class TestObservations:
         values = radio(n_ch=3).observe(same, [stream(0)] * 300)
         assert len(values.unique()) == 300
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_ch", [1, 4])
     def test_they_are_right_on_average_and_as_noisy_as_their_number_says(self, n_ch: int) -> None:
         X = points(5, seed=2)

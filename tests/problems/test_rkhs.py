@@ -90,6 +90,7 @@ def test_is_the_posterior_mean_of_a_gaussian_process(name, context) -> None:
     torch.testing.assert_close(problem(X, noise=False), mean, rtol=1e-7, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_targets_have_the_covariance_of_algorithm_3() -> None:
     kernel = make_kernel("rbf", 0.3)
     Z = torch.linspace(0, 1, 4, dtype=torch.float64).unsqueeze(-1)

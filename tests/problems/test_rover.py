@@ -124,6 +124,7 @@ def test_rewards_are_those_of_the_published_code(x: np.ndarray, reward: float) -
 SMALL = st.sampled_from([0.0, 1e-300, -1e-18, 1e-17, 1e-16, 1e-12, 1e-6])
 
 
+@pytest.mark.slow
 @given(x=st.lists(st.one_of(SMALL, st.floats(LOW, HIGH)), min_size=60, max_size=60))
 @settings(max_examples=150)
 def test_every_reward_is_finite_and_below_that_of_the_straight_line_without_obstacles(x: list[float]) -> None:

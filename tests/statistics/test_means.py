@@ -180,6 +180,7 @@ class TestRatio:
         assert found.p_above(0.0) == 1.0
 
 
+@pytest.mark.slow
 def test_a_mean_of_many_is_normal() -> None:
     found = Mean(drawn(3_000), "a")
     low, high = found.interval()

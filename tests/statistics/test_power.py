@@ -30,6 +30,7 @@ def quantiles(distribution: object, n: int = 4_000) -> np.ndarray:
 SHAPES = {"normal": stats.norm(), "exponential": stats.expon(), "lognormal": stats.lognorm(0.5)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "sign"), [("normal", 1), ("exponential", 1), ("exponential", -1), ("lognormal", -1)])
 @pytest.mark.parametrize(("seeds", "effect"), [(5, 1.6), (8, 1.2), (20, 0.7)])
 def test_the_stated_power_is_found(shape: str, sign: int, seeds: int, effect: float) -> None:
@@ -78,6 +79,7 @@ def test_draws_have_the_mean_and_the_deviation_of_their_name(values: list[float]
     assert drawn.std() == pytest.approx(1, abs=0.1)
 
 
+@pytest.mark.slow
 @given(st.floats(1e-3, 1e3))
 def test_the_unit_does_not_matter(scale: float) -> None:
     values = np.random.default_rng(0).normal(size=12)

@@ -287,6 +287,7 @@ def test_ones_own_code_outside_of_the_package_counts(
     assert code_outside(spec)["own_code"] == {}
 
 
+@pytest.mark.slow
 def test_a_class_that_an_option_names_counts(cheap_spec: Make, tmp_path: Path, server: Server) -> None:
     """Each key in a process of its own, as when somebody edits a file between two runs."""
     (tmp_path / "mybo").mkdir()

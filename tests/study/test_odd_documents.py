@@ -103,12 +103,14 @@ def check(data: st.DataObject, root: Path, copy: Path, whole: bool) -> None:
 same = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
+@pytest.mark.slow
 @settings(same, max_examples=60)
 @given(data=st.data())
 def test_an_odd_file_is_read_or_refused_in_one_line(data: st.DataObject, root: Path, copy: Path) -> None:
     check(data, root, copy, whole=False)
 
 
+@pytest.mark.slow
 @settings(same, max_examples=12)
 @given(data=st.data())
 def test_an_odd_configuration_is_a_plan_or_refused_in_one_line(data: st.DataObject, root: Path, copy: Path) -> None:

@@ -540,6 +540,7 @@ def test_experiments_that_the_preset_lacks_are_no_empty_report(repository: Path)
         load(repository, experiments=["F1", "F2"], preset="paper")
 
 
+@pytest.mark.slow
 def test_what_was_found_right_needs_neither_torch_nor_matplotlib(root: Path, one_core: dict[str, str]) -> None:
     code = (
         "import sys; from pathlib import Path; from plumbline.study.plan import load_plan;"

@@ -43,6 +43,7 @@ def test_those_committed_are_those_of_the_code(root: Path, tmp_path: Path) -> No
     assert {path.name for path in (root / "config/schemas").iterdir()} == set(schemas())
 
 
+@pytest.mark.slow
 def test_they_are_schemas() -> None:
     for schema in schemas().values():
         jsonschema.Draft202012Validator.check_schema(schema)

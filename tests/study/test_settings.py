@@ -465,6 +465,7 @@ def test_what_is_to_replace_a_model_must_be_one(root: Path, instead: dict[str, s
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_experiments_can_be_left_out(root: Path) -> None:
     """Where SVHN cannot be had: its jobs and files are not asked for, and the rest is as it was."""
     whole, left = (

@@ -62,6 +62,7 @@ def test_of_two_alike_neither_is_called_faster() -> None:
     assert faster(searches(rng), searches(rng), 0.95) <= TAIL
 
 
+@pytest.mark.slow
 def test_one_that_sees_twice_as_many_is_more_than_a_tenth_faster() -> None:
     rng = np.random.default_rng(2)
     ours, theirs = searches(rng, 2), searches(rng)

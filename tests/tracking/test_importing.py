@@ -307,6 +307,7 @@ def test_runs_of_records_that_are_gone_go(results: Results, tmp_path: Path) -> N
     assert len(runs(results.client())) == 6
 
 
+@pytest.mark.slow
 def test_a_kill_in_the_middle_is_mended(results: Results, imported: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     """After any number of runs: the next import ends with the same tables as one that was never stopped."""
     original, calls = DatabaseStore.add, iter(range(100))
@@ -328,6 +329,7 @@ def test_a_kill_in_the_middle_is_mended(results: Results, imported: Results, mon
         assert one == other, table
 
 
+@pytest.mark.slow
 def test_failed_trials(results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results.store, results.trials = tmp_path / "store", tmp_path / "trials"
     with monkeypatch.context() as patch:
@@ -497,6 +499,7 @@ def test_advice(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["move", "copy"])
 def test_a_moved_folder_has_its_own_artifacts(
     how: str, results: Results, tmp_path_factory: pytest.TempPathFactory
@@ -523,6 +526,7 @@ def test_a_moved_folder_has_its_own_artifacts(
         assert (artifacts_of(results, ONE, "figure and table") / "figures/TOY-F1.png").read_text().endswith("later")
 
 
+@pytest.mark.slow
 def test_of_tables_that_we_do_not_know_runs_are_made_one_by_one(
     results: Results, imported: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:

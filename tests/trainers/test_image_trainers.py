@@ -47,6 +47,7 @@ def raw(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["cifar-10", "svhn"])
 def test_all_of_an_archive_or_some_of_each_class(raw: Path, trainer: str) -> None:
     whole = made("whole", trainer, raw.parent)

@@ -130,6 +130,7 @@ def test_the_perplexity_of_documents_is_that_of_the_text(parts: Any) -> None:
     assert lda.total_samples == 75
 
 
+@pytest.mark.slow
 def test_it_passes_until_it_has_converged(parts: Any) -> None:
     passes = [
         evaluate(

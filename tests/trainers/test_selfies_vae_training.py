@@ -117,6 +117,7 @@ def test_the_same_entry_is_the_same_file(whole: Path, molecules: Path, tmp_path:
     assert trained(molecules, tmp_path / "other.npz", kl_weight=0.2) != whole.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 4, 7, 12])
 def test_an_interrupted_training_ends_with_the_same_bytes(
     whole: Path, molecules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
@@ -169,6 +170,7 @@ def test_a_killed_process_is_gone_on_with(molecules: Path, tmp_path: Path, one_c
     assert (tmp_path / "small.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_training_is_said_and_left(
     whole: Path, molecules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from plumbline.methods.ask import AskRequest
 from plumbline.methods.base import Proposal
 from plumbline.store.folder import TrialFolder
 from plumbline.store.spec import TrialSpec
-from plumbline.trials import runner
+from plumbline.trials import session
 from plumbline.trials.checkpoint import Checkpoint, Ration
 from plumbline.trials.log import Log, Step
 from plumbline.trials.trial import Trial
@@ -111,6 +111,6 @@ def interrupted(iteration: int, point: str, error: BaseException) -> Iterator[li
             stop("after the save", log.iteration)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "Trial", Stopping)
-        patch.setattr(runner, "Checkpoint", Saving)
+        patch.setattr(session, "Trial", Stopping)
+        patch.setattr(session, "Checkpoint", Saving)
         yield raised

@@ -77,6 +77,7 @@ def run_again(spec: TrialSpec, store: Path) -> tuple[TrialFolder, list[str]]:
     return folder, [str(one.message) for one in caught]
 
 
+@pytest.mark.slow
 def test_damaged_results_are_never_used_and_never_lost(spec: TrialSpec, finished: TrialFolder, tmp_path: Path) -> None:
     whole = bytes_of(finished)
     for case, (name, how, stream) in enumerate(damages(RESULTS, CASES)):
@@ -94,6 +95,7 @@ def test_damaged_results_are_never_used_and_never_lost(spec: TrialSpec, finished
         assert run_again(spec, store)[1] == [], "the second time all is well"
 
 
+@pytest.mark.slow
 def test_a_trial_goes_on_from_what_is_sound(
     spec: TrialSpec, finished: TrialFolder, unfinished: Path, tmp_path: Path
 ) -> None:
@@ -116,6 +118,7 @@ def test_a_trial_goes_on_from_what_is_sound(
         assert path.with_name(f"{path.name}.damaged").read_bytes() == content
 
 
+@pytest.mark.slow
 def test_damaged_pictures_and_provenance_are_one_line(cheap_spec: Make, tmp_path: Path) -> None:
     spec = cheap_spec("forrester", "ei", rounds=1, size=3, snapshots={"rounds": [1], "points": 5})
     finished = run_trial(spec, tmp_path / "finished", tmp_path)

@@ -224,6 +224,7 @@ def healthy(specs: list[TrialSpec], tmp_path_factory: pytest.TempPathFactory) ->
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=st.sampled_from(CASES), data=st.data())
 def test_a_row_names_the_culprit_and_other_seeds_are_as_alone(

@@ -57,6 +57,7 @@ def queries(rows: list[dict[str, Any]]) -> torch.Tensor:
     return torch.tensor([row["x"] for row in rows], dtype=torch.float64)
 
 
+@pytest.mark.slow
 @settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(method=st.sampled_from(["ei", "ucb", "ts", "logei", "nei", "pi"]), power=st.floats(-100, 100))
 def test_units_do_not_matter(method: str, power: float, run: Any) -> None:

@@ -136,6 +136,7 @@ class HalfSeen(ConstrainedGramacy):
         return slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["eic", "epbo", "cjes"])
 def test_constrained_optimisation_goes_on_where_a_constraint_was_not_observed(
     method: str, cheap_spec: Make, register: Register, tmp_path: Path

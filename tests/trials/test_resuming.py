@@ -102,6 +102,7 @@ def check_interruptions(
 PATIENT = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.slow
 @settings(PATIENT, max_examples=25)
 @given(stops=interruptions, pattern=patterns)
 @example(stops=[(0, point) for point in POINTS[:3]], pattern=ALWAYS)
@@ -247,6 +248,7 @@ def test_kill_minus_nine(cheap_spec: Make, tmp_path: Path, one_core: dict[str, s
     assert bytes_of(again) == bytes_of(whole)
 
 
+@pytest.mark.slow
 def test_two_processes_on_one_trial(cheap_spec: Make, tmp_path: Path, one_core: dict[str, str]) -> None:
     chunk = Chunk(spec=cheap_spec("branin", "random", rounds=60), seeds=(0,))
     store = tmp_path / "store"
@@ -354,6 +356,7 @@ def check_interrupted_once(spec: TrialSpec, tmp_path: Path) -> Rows:
 QUICK = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}, "mc_samples": 8}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ts", "kg", "kg-sgd", "mes", "pes", "jes"])
 def test_draws_of_whole_functions_are_the_same_after_an_interruption(
     method: str, cheap_spec: Make, tmp_path: Path

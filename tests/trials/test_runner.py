@@ -25,8 +25,10 @@ from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import trial_key
 from plumbline.store.records import read_table
 from plumbline.store.spec import Chunk, TrialSpec
-from plumbline.trials import run_trial, run_trials, runner
-from plumbline.trials.runner import GROUP_HALVED, describe, parts
+from plumbline.trials import run_trial, run_trials, session
+from plumbline.trials.rounds import GROUP_HALVED
+from plumbline.trials.runner import parts
+from plumbline.trials.session import describe
 
 
 def test_a_trial_that_raises_is_a_row(cheap_spec: Make, toy_problem: Callable[..., Any], tmp_path: Path) -> None:
@@ -127,7 +129,7 @@ def test_descriptions_are_one_line() -> None:
 def test_a_finished_trial_is_not_run_again(cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = cheap_spec()
     before = bytes_of(run_trial(spec, tmp_path, tmp_path))
-    monkeypatch.setattr(runner, "Trial", None)
+    monkeypatch.setattr(session, "Trial", None)
     assert bytes_of(run_trial(spec, tmp_path, tmp_path)) == before
 
 
@@ -437,6 +439,7 @@ stops = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(stops)
 def test_an_interrupted_group_gives_the_same_bytes(

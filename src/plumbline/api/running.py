@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as arrow
 
     from plumbline.store.folder import TrialFolder
-    from plumbline.trials.runner import Watch
+    from plumbline.trials.session import Watch
 
 NestedOptions = Mapping[str, Any]
 

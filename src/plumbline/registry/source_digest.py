@@ -65,14 +65,16 @@ NEUTRAL = frozenset(
         "trials.design_cache",
         "trials.log",
         "trials.results",
+        "trials.rounds",
         "trials.runner",
+        "trials.session",
     )
 )
 """Modules that transport, name, check and store results without changing them, and interfaces of methods, problems,
 spaces and designs: a digest does not follow imports into them.
 
-The neutral parts of a trial are its log, checkpoint, results and cached designs, and the runner, which schedules rounds
-without affecting their results.
+The neutral parts of a trial are its log, checkpoint, results and cached designs, and its session, rounds and
+runner, which schedule the steps without affecting their results.
 """
 
 

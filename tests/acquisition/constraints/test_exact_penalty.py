@@ -27,6 +27,7 @@ def program(processes: list[GP], roles: list[Role], X: Tensor, sqrt_beta: float,
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.3, 50.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_values_are_the_slides_program(rho: float, seed: int) -> None:

@@ -28,6 +28,7 @@ def botorchs(processes: list[GP], best: float | None, tolerance: float, X: Tenso
     return LogConstrainedExpectedImprovement(model, best, 0, holds)(X)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     n=st.integers(1, 15),

@@ -128,6 +128,7 @@ shapes = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=25)
 @given(**shapes)

@@ -54,6 +54,7 @@ def agree(corners: tuple[Tensor, Tensor], f: Tensor, width: float) -> None:
     torch.testing.assert_close(derivatives(), slope, rtol=1e-8, atol=1e-9 * (1 + float(slope.abs().max())))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     n=st.integers(1, 12),
@@ -124,6 +125,7 @@ def test_finite_differences(m: int, q: int) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_more_than_is_worked_on_together() -> None:
     corners = free_cells(torch.zeros(3).double(), uniform(12, 3, seed=0))
     b = 2 + 3 * AT_ONCE // (3 * 2 * S * len(corners[0]))

@@ -113,6 +113,7 @@ def entropy_lost(mean: float, sd: float, noise: float, bound: float) -> float:
     return norm.entropy() - quad(part, -9, 9, points=[(bound - mean) / wide], limit=400)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 def test_max_value_entropy_is_an_integral(noise: float) -> None:
     process = made(8, 2, "matern52", 0, noise=noise)

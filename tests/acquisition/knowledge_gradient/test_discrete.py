@@ -27,6 +27,7 @@ def test_finite_differences() -> None:
     assert torch.autograd.gradcheck(utility, (somewhere(4, 1, 2, seed=2).requires_grad_(),), rtol=1e-3)
 
 
+@pytest.mark.slow
 def test_over_a_fine_grid_it_is_botorchs() -> None:
     process = made(5, 1, "matern52", 3, noise=0.05)
     grid = torch.linspace(-2, 3, 201, dtype=torch.float64).unsqueeze(-1)

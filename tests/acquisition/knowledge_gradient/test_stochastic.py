@@ -64,6 +64,7 @@ def test_the_estimate_has_the_mean_of_the_gradient_and_less_noise() -> None:
     assert torch.stack(single).std(0).mean() < torch.stack(noisy).std(0).mean()
 
 
+@pytest.mark.slow
 def test_the_best_end_is_near_the_maximum() -> None:
     judge = DiscreteKnowledgeGradient(process(), GRID[::10], 64)
     values = judge(GRID[::10].unsqueeze(-2))

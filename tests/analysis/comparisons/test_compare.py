@@ -80,6 +80,7 @@ def test_the_median_of_seeds_and_of_differences(table: pd.DataFrame) -> None:
     assert found.p == pytest.approx(2 * 0.5**SEEDS), "the sign test, where all signs are one"
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30))
 def test_the_other_way_round_it_is_the_contrary(differences: list[float]) -> None:
     values = np.asarray(differences)
@@ -91,6 +92,7 @@ def test_the_other_way_round_it_is_the_contrary(differences: list[float]) -> Non
     assert (ours.p < 0.05) == (not ours.difference_low <= 0 <= ours.difference_high) or ours.p == pytest.approx(0.05)
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.integers(2, 6), st.integers(0, 1_000))
 def test_p_is_corrected_over_all_comparisons(methods: int, seed: int) -> None:

@@ -36,6 +36,7 @@ def test_what_is_on_file_and_what_it_takes() -> None:
     assert eighty.seen == ninety.seen < 0.8
 
 
+@pytest.mark.slow
 def test_what_all_seeds_share_costs_nothing_but_what_they_do_not_does() -> None:
     of = EffectSize(1.0, False)
     (alike, _), (unlike, _) = (
@@ -45,6 +46,7 @@ def test_what_all_seeds_share_costs_nothing_but_what_they_do_not_does() -> None:
     assert alike.correlation > 0.9 > unlike.correlation
 
 
+@pytest.mark.slow
 def test_a_large_effect_takes_fewer_seeds_and_a_tiny_one_more_than_are_simulated() -> None:
     table = both(START + APART, START, "best_f")
     large, small, tiny = (seed_plans(table, NAMES, "bowl", EffectSize(size, False))[0] for size in (3.0, 0.5, 0.001))

@@ -49,6 +49,7 @@ def labels(figure: Figure) -> list[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestEveryKind:
+    @pytest.mark.slow
     def test_it_is_drawn_and_says_what_it_is(self, kind: str, folder: Path) -> None:
         before = dict(mpl.rcParams)
         outputs = [folder / "E.svg", folder / "E.png"]

@@ -175,6 +175,7 @@ WORDS = st.text("ab $_%\\^{}[]()<>&|`~*#'\"é😀", min_size=1, max_size=40).fil
 WORDS |= st.sampled_from(["long" * 60, "_private", "$x$", r"\frac{1}{2}", "50% & more"])
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(title=WORDS, legend=WORDS, label=WORDS)
 def test_words_show_in_a_figure_as_they_are(

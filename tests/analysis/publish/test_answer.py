@@ -148,6 +148,7 @@ def test_the_reference_results_have_comparisons_of_every_paper() -> None:
     assert np.isfinite(of[["estimate", "low", "high"]]).all(axis=None)
 
 
+@pytest.mark.slow
 def test_it_is_written_twice_the_same_where_there_is_something_to_see(tmp_path: Path) -> None:
     claims = pd.DataFrame([row("difference of final regret, cei - ei on levy-5: less than 0", -1.0, -2.0, -0.5)])
     for name in "first", "second":

@@ -29,6 +29,7 @@ def rows(table: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
 
 
+@pytest.mark.slow
 def test_interventions_have_their_known_effects(numbers: AtlasNumbers) -> None:
     assert numbers.atlas_finding("conformal").high < 0
     assert numbers.atlas_finding("recalibrated in closed form", "calibration_error").high < 0
@@ -65,6 +66,7 @@ def test_the_best_methods_come_first(numbers: AtlasNumbers) -> None:
     assert rows(numbers.atlas_costs(2))[0] == ["method", "entry", "tasks", "1 second", "1 minute", "1 hour", "1 day"]
 
 
+@pytest.mark.slow
 def test_a_method_on_few_tasks_is_not_ranked_among_the_others(tmp_path: Path) -> None:
     folder = made_edition(tmp_path / "atlas", tasks=5)
     for task in range(3):

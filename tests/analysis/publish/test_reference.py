@@ -167,6 +167,7 @@ class TestRunsThatAreKept:
             assert set(runs["metric"]) == set().union(*(metrics[kind] for kind in shown))
             assert len(runs) == runs["metric"].nunique() * len(made.METHODS) * 6
 
+    @pytest.mark.slow
     def test_they_can_be_judged_anew(self, plan: Plan, tmp_path: Path) -> None:
         """Under other claims, without a trial: in order, and those of studies that are not in the plan stay."""
         run(tmp_path / "quick", tmp_path / "store")

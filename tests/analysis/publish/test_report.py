@@ -372,6 +372,7 @@ class TestAnswer:
     def test_it_is_the_figure_of_the_claims(self, folder: Path, folders: tuple[Path, Path]) -> None:
         assert self.shown(folder) == "<svg>answer</svg>"
 
+    @pytest.mark.slow
     def test_that_of_the_atlas_takes_its_place_once_its_analyses_have_their_trials(
         self, folder: Path, folders: tuple[Path, Path]
     ) -> None:

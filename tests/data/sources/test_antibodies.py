@@ -348,6 +348,7 @@ class TestDescribePairs:
         )
         assert f"descriptors (EVXL {KAPPA[:55]})" in caplog.text
 
+    @pytest.mark.slow
     def test_blocks_and_jobs_make_no_difference(self) -> None:
         alone = describe_pairs(self.SOME)
         pd.testing.assert_frame_equal(describe_pairs(self.SOME, block=2), alone, check_exact=True)

@@ -239,6 +239,7 @@ class TestDescribeMolecules:
         assert table["smiles"].tolist() == describe_molecules(SOME)["smiles"].tolist()
         assert not table.duplicated(subset=list(DESCRIPTORS)).any()
 
+    @pytest.mark.slow
     def test_blocks_and_jobs_make_no_difference(self) -> None:
         alone = describe_molecules(SOME)
         pd.testing.assert_frame_equal(describe_molecules(SOME, block=2), alone, check_exact=True)

@@ -106,6 +106,7 @@ def test_a_missing_archive_is_one_line_with_the_remedy(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_real_file() -> None:
     path = Path(os.environ.get("PLUMBLINE_MIRROR", "/nowhere")) / "20news-bydate.rebuilt.tar.gz"
     if not path.is_file():

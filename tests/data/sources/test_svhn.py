@@ -49,6 +49,7 @@ def test_a_truncated_file_is_one_line_with_the_remedy(files: tuple[Path, Path], 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_damaged_bytes_are_images_or_one_line(files: tuple[Path, Path], tmp_path: Path) -> None:
     """SciPy's reader crashes on some of these files; its process is not ours."""
     draw, path, said = random.Random(0), tmp_path / "damaged.mat", []

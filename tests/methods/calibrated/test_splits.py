@@ -99,6 +99,7 @@ def fit(X: torch.Tensor, Y: torch.Tensor) -> GP:
     return fit_process(X, Y, BOUNDS, OPTIONS)
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(n=st.integers(3, 9), seed=st.integers(0, 1000), splits=st.sampled_from(["leave-one-out", "time-series"]))
 def test_refitted_is_training_on_each_split(n: int, seed: int, splits: str) -> None:

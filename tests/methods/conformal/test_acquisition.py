@@ -264,6 +264,7 @@ def acquisitions(draw: st.DrawFn) -> tuple[ConformalAcquisition, Tensor]:
     return ConformalAcquisition(processes, utility, ratio, alpha, options, seed), U
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(acquisitions())
 def test_values_and_gradients_are_those_of_automatic_differentiation(case: tuple[ConformalAcquisition, Tensor]) -> None:

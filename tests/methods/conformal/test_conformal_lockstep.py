@@ -80,6 +80,7 @@ def test_no_digit_of_a_seed_depends_on_its_company(case: str, q: int) -> None:
     assert_the_same(*CASES[case], box().domain, [9, 9, 7, 9], q)
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 2**31),
     name=st.sampled_from(["cei", "cucb", "cnei"]),

@@ -46,6 +46,7 @@ def trained(steps: int = 60, **options) -> RatioClassifier:
     return fit_ratio(gaussian(0.4, 60, 0, 2), gaussian(0.6, 40, 1, 2), options, stream())
 
 
+@pytest.mark.slow
 def test_the_log_ratio_of_two_gaussians_is_learned() -> None:
     """It is linear: (mean' - mean) (x - middle) / sd^2, 20 (x - 0.5) here; also where the classes differ in size."""
     options = RatioOptions(steps=300, learning_rate=3e-3, ema=1.0)

@@ -57,6 +57,7 @@ def test_relaxation_tends_to_the_sharp_masks() -> None:
     assert torch.equal(relaxed[clear].round(), acceptance(sharp, own, 0.2)[clear])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [5, 64])
 def test_randomised_sets_are_exactly_valid(n: int) -> None:
     """1,000 exchangeable draws: within 3 standard errors of 1 - alpha, where n instead of n + 1 would show."""

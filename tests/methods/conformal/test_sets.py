@@ -3,6 +3,7 @@
 import math
 from itertools import pairwise
 
+import pytest
 import torch
 from gp_cases import cube, made_process, random_weights
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from plumbline.methods.conformal.scores import quadratics
 from plumbline.methods.conformal.sets import ConformalSets, exact_sets
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(2, 20), st.floats(1e-4, 0.4), st.floats(0.05, 0.6), st.integers(0, 100), st.booleans())
 def test_exact_sets_agree_with_a_fine_grid(n: int, noise: float, alpha: float, seed: int, even: bool) -> None:

@@ -133,6 +133,7 @@ def test_an_own_class_gets_what_it_takes(own: str) -> None:
     assert ask(method, place.history, 2).X.shape == (2, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [KG, TWO_STEPS])
 @pytest.mark.parametrize("q", [1, 2])
 def test_one_shot_functions_are_maximised_and_have_a_surface(options: dict[str, Any], q: int) -> None:

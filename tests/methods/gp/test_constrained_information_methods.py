@@ -59,6 +59,7 @@ def history(n: int = 12, seed: int = 0) -> History:
     return History(X, torch.stack([objective(X)[:, 0], left(X), X[:, 1] - 7], -1), n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [1, 3])
 def test_one_outcome_is_asked_for_at_a_time_or_all(q: int) -> None:
     _, together, _ = asked(make(*ROLES), history(), q)

@@ -134,6 +134,7 @@ class TestDraws:
     def scripted(self) -> ScriptedImprovement:
         return ScriptedImprovement(ALPHA, "as-coded", "uniform", "ackley-script", torch.Generator().manual_seed(3))
 
+    @pytest.mark.slow
     def test_they_average_the_integral_up_to_where_they_end(self) -> None:
         values = self.scripted()(*moments(0.3, 40_000), best())
         f = np.linspace(BEST, END, 100_001)

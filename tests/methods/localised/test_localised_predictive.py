@@ -31,6 +31,7 @@ def expectation(of: LocalisedPredictive, value: object, low: float = -60, high: 
     return sum(quad(density, a, b, limit=200)[0] for a, b in pairwise(parts) if b > a)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.floats(0.001, 0.95), st.floats(0.02, 0.9))
 def test_density_cdf_and_moments_agree(threshold: float, alpha: float) -> None:

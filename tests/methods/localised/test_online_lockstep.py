@@ -54,6 +54,7 @@ def answers(case: str, domain: Domain, q: int, together: int) -> list[Proposal]:
     return found  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "q"), [*((case, 1) for case in METHODS), ("locbo", 2), ("redrawn", 2)])
 def test_no_digit_of_a_seed_depends_on_its_company(case: str, q: int) -> None:
     for alone, joint in zip(*(answers(case, box().domain, q, size) for size in (1, 3)), strict=True):

@@ -186,6 +186,7 @@ class TestScripts:
         {"refit_every": 10},
     )
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("departure", DEPARTURES, ids=str)
     @pytest.mark.parametrize("q", [1, 2])
     def test_each_is_a_method_of_its_own(self, departure: dict[str, Any], q: int) -> None:

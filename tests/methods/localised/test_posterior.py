@@ -262,6 +262,7 @@ def test_slopes_of_expected_improvement_are_automatic_ones(made: CalibratedPoste
         torch.testing.assert_close(slope / scale, expected / scale, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(posteriors(), st.floats(1e-6, 1 - 1e-6))
 def test_slopes_of_a_quantile_keep_its_probability(made: CalibratedPosterior, level: float) -> None:
@@ -317,6 +318,7 @@ def test_next_to_no_gain_leaves_the_mean_and_finite_values() -> None:
     torch.testing.assert_close(made.density(f), model, rtol=1e-4, atol=0.0)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(posteriors(), st.floats(-4, 4), st.floats(1e-6, 1 - 1e-6))
 def test_of_arrays_is_as_of_tensors(made: CalibratedPosterior, u: float, level: float) -> None:

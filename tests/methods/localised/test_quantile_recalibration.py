@@ -136,6 +136,7 @@ def test_interpolation_is_numpys(x: float) -> None:
     assert ours.tolist() == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_quantiles_come_true_in_the_long_run() -> None:
     """Eq. 16, from a forecaster that is biased and far too sure."""
     generator = torch.Generator().manual_seed(0)

@@ -45,6 +45,7 @@ def test_the_proposal_maximises_its_acquisition_function() -> None:
     assert set(proposal.seconds) == {"fit", "acquire"}
 
 
+@pytest.mark.slow
 def test_a_few_rounds_find_the_maximum() -> None:
     method, history = build_method("botorch-loop", QUICK, box().domain), on_a_hill(5)
     for seed in range(8):

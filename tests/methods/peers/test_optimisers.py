@@ -72,6 +72,7 @@ def test_a_batch_of_bayesian_optimization_has_no_point_twice(q: int) -> None:
     assert len(X.unique(dim=0)) == q
 
 
+@pytest.mark.slow
 def test_smac_leaves_no_files_and_warns_of_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with warnings.catch_warnings():
@@ -81,6 +82,7 @@ def test_smac_leaves_no_files_and_warns_of_none(tmp_path: Path, monkeypatch: pyt
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_portfolio_of_skopt_goes_on_with_its_gains() -> None:
     """Two rounds of a method have the gains of an optimiser that is kept, whose members' candidates are its own."""
     method, history = installed("skopt", {}, box()), on_a_hill(8)

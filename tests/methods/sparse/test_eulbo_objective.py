@@ -255,6 +255,7 @@ def test_company_makes_no_difference(name: str) -> None:
         assert alone.epochs[0] == together.epochs[i]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", ["steps", "epochs"])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", NAMES)

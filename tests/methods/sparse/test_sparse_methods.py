@@ -80,6 +80,7 @@ def test_improvement_may_be_of_noisy_observations() -> None:
     torch.testing.assert_close(gained, torch.full_like(gained, process.noise_variance))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("departure", DEPARTURES)
 @pytest.mark.parametrize("q", [1, 2])
 def test_every_departure_gives_points_of_the_domain(departure: str, q: int) -> None:
@@ -123,6 +124,7 @@ def test_moss_places_inducing_points_anew_among_the_data() -> None:
     assert inducing(old) == first
 
 
+@pytest.mark.slow
 def test_quality_over_the_worst_mean_is_that_of_many_data() -> None:
     """Over the best mean all but a few have next to none."""
     place, X = box(n=60), rows(60, 0)
@@ -224,6 +226,7 @@ def test_evaluations_that_failed_are_not_seen(name: str) -> None:
     assert torch.equal(ask(made(name, place), failed).X, ask(made(name, place), same).X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("variant", ["paper", "code"])
 def test_resumed_equals_uninterrupted(name: str, variant: str) -> None:
@@ -272,6 +275,7 @@ def group(name: str, place: Situation, wrapped: bool, **options: Any) -> list[tu
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize("name", NAMES)

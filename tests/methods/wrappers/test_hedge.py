@@ -47,6 +47,7 @@ def test_at_first_all_are_as_likely_and_then_by_what_they_would_have_found() -> 
     assert [third.notes[name] for name in names] == pytest.approx([weight / sum(weights) for weight in weights])
 
 
+@pytest.mark.slow
 def test_members_propose_as_often_as_their_weights_say() -> None:
     place = box()
     method = hedge(place, "ei", "ucb")
@@ -151,6 +152,7 @@ def test_a_round_that_failed_earns_nothing() -> None:
     assert torch.equal(method.gains, torch.zeros(3).double())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [1, 2])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_resumed_equals_uninterrupted(q: int) -> None:

@@ -40,6 +40,7 @@ def test_what_does_not_improve_changes_no_weight(gain: float) -> None:
     assert after(box(), gain)[1] == pytest.approx([1 / 3] * 3)
 
 
+@pytest.mark.slow
 def test_members_propose_as_often_as_their_weights_say() -> None:
     place = box()
     method = roulette(place, factor=3.0)

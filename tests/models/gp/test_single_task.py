@@ -64,6 +64,7 @@ def answered_by_gpytorch(process: GP) -> SingleTaskGP:
     return single_task_gp(same.U, same.y, same.standardisation, same.kernel, same.at)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     kernel=st.sampled_from(sorted(CORRELATIONS)),

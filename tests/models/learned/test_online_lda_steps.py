@@ -33,6 +33,7 @@ def learner(minibatch: int, kappa: float, tau0: float, documents: int) -> Latent
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     minibatch=st.sampled_from([1, 2, 7, 64]),
