@@ -121,3 +121,14 @@ def test_shells_complete_commands(one_core: dict[str, str]) -> None:
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env={**one_core, **words}, capture_output=True, text=True, check=False)
     assert (done.stdout.split(), done.stderr, done.returncode) == (["experiments"], "", 0)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_shown_and_installed(shell: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shown = run("--show-completion", shell)
+    assert (shown[0], shown[2]) == (0, "")
+    assert "_PLUMBLINE_COMPLETE" in shown[1]
+    installed = run("--install-completion", shell)
+    assert (installed[0], installed[2]) == (0, "")
+    assert any("_PLUMBLINE_COMPLETE" in file.read_text() for file in tmp_path.rglob("*plumbline*") if file.is_file())

@@ -45,14 +45,15 @@ def main() -> None:
 
 def _run() -> int:
     """Run the command and return its exit code; typer's own runner would swallow interrupts and broken pipes."""
-    if "_PLUMBLINE_COMPLETE" in os.environ:  # a shell asks for words
-        try:
-            app()
-        except SystemExit as end:
-            return int(end.code or 0)
     command = get_command(app)
     try:
-        with command.make_context("plumbline", sys.argv[1:]) as context:
+        try:
+            if "_PLUMBLINE_COMPLETE" in os.environ:
+                app()
+            context = command.make_context("plumbline", sys.argv[1:])
+        except SystemExit as end:  # a shell has its words, or its completion
+            return int(end.code or 0)
+        with context:
             command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
