@@ -124,7 +124,9 @@ def test_shells_complete_commands(one_core: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_is_shown_and_installed(shell: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_is_shown_and_installed(
+    shell: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     shown = run("--show-completion", shell)
     assert (shown[0], shown[2]) == (0, "")
