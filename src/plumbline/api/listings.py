@@ -144,6 +144,16 @@ def claims() -> "pd.DataFrame":
     return verdict_rows(_studies(), read_claims(path), read_doubts(path))
 
 
+def claim_names() -> list[str]:
+    """Return the names of the claims of all studies."""
+    return [name for study in _studies() for name in study.claims]
+
+
+def class_names(kind: str) -> list[str]:
+    """Return the names of the registered classes of a kind of `KINDS`."""
+    return [name for _, name, _, _ in _classes(kind)]
+
+
 def classes(kind: str = "", name: str = "") -> "pd.DataFrame":
     """Return the registered classes, or the options of one.
 
@@ -170,7 +180,7 @@ def classes(kind: str = "", name: str = "") -> "pd.DataFrame":
         rows = [row for one in KINDS if kind in ("", one) for row in _classes(one)]
         return pd.DataFrame(rows, columns=["kind", "name", "summary", "module"])
     if kind not in get_args(Kind):
-        known = {one[1] for one in _classes(kind)}
+        known = class_names(kind)
         if name not in known:
             raise unknown(kind, name, known, f"plumbline classes {kind}")
         return pd.DataFrame(columns=Option._fields)

@@ -18,6 +18,7 @@ from plumbline.cli.app import (
     refuse_losses,
     say_written,
 )
+from plumbline.cli.completing import complete, complete_list
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import STORE
 
@@ -25,10 +26,20 @@ if TYPE_CHECKING:
     from plumbline.api.benching import Bench, Compared, TaskTrials
 
 TasksOption = Annotated[
-    str, typer.Option(help="tasks of the atlas, or tracks such as noisy; default: all", metavar=NAMES)
+    str,
+    typer.Option(
+        help="tasks of the atlas, or tracks such as noisy; default: all",
+        metavar=NAMES,
+        autocompletion=complete_list("track"),
+    ),
 ]
 AgainstOption = Annotated[
-    str, typer.Option(help="stored methods; default: atlas-logei, atlas-ucb, botorch-loop", metavar=NAMES)
+    str,
+    typer.Option(
+        help="stored methods; default: atlas-logei, atlas-ucb, botorch-loop",
+        metavar=NAMES,
+        autocompletion=complete_list("method"),
+    ),
 ]
 TimeoutOption = Annotated[
     float | None, typer.Option(min=0.1, help="seconds that one call of the method may take; default: 600")
@@ -44,7 +55,13 @@ ParagraphFile = Annotated[
 
 @app.command(rich_help_panel=USE)
 def bench(
-    target: Annotated[str, typer.Argument(help="my_package.module:MyClass, an entry of config/methods, or a class")],
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="my_package.module:MyClass, an entry of config/methods, or a class",
+            autocompletion=complete("method", "method class"),
+        ),
+    ],
     tasks: TasksOption = "",
     seeds: Annotated[int | None, typer.Option(min=1, help="number of seeds; default: as many as are stored")] = None,
     against: AgainstOption = "",

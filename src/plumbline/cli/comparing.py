@@ -8,16 +8,26 @@ import typer
 
 from plumbline.analysis.comparisons.numbers import OPEN, interval, is_open, probability
 from plumbline.cli.app import NAMES, USE, app, file_option, path_option, refuse_losses, say_written
+from plumbline.cli.completing import complete, complete_list
 from plumbline.core.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 METHODS_HELP = "two or more, separated by commas; the first is the baseline"
-MethodsOption = Annotated[str, typer.Option(help=METHODS_HELP, metavar=NAMES)]
-MetricOption = Annotated[str, typer.Option(help="a metric (`plumbline classes metric`); default: those of the source")]
+MethodsOption = Annotated[str, typer.Option(help=METHODS_HELP, metavar=NAMES, autocompletion=complete_list("method"))]
+MetricOption = Annotated[
+    str,
+    typer.Option(
+        help="a metric (`plumbline classes metric`); default: those of the source",
+        autocompletion=complete("metric class"),
+    ),
+]
 OfOption = Annotated[Literal["last", "mean", "median"], typer.Option(help="how the rounds of a run become one number")]
-ExperimentOption = Annotated[str, typer.Option(help="an experiment of config/studies whose runs are used")]
+ExperimentOption = Annotated[
+    str,
+    typer.Option(help="an experiment of config/studies whose runs are used", autocompletion=complete("experiment")),
+]
 FolderOption = Annotated[Path | None, path_option(help="results of a preset, with records, or an edition of the atlas")]
 StoreOption = Annotated[
     Path | None, path_option(help="use only the trials in this folder; default: results/store, or the stored results")
@@ -30,7 +40,12 @@ LatexFile = Annotated[Path | None, file_option("--latex", help="write the table 
 @app.command(rich_help_panel=USE)
 def compare(
     methods: MethodsOption,
-    task: Annotated[str, typer.Option(help="a task on which all have runs; default: all tasks of the experiment")] = "",
+    task: Annotated[
+        str,
+        typer.Option(
+            help="a task on which all have runs; default: all tasks of the experiment", autocompletion=complete("task")
+        ),
+    ] = "",
     metric: MetricOption = "",
     of: OfOption = "last",
     location: Annotated[Literal["mean", "median"], typer.Option(help="the statistic of runs over seeds")] = "mean",
@@ -69,7 +84,7 @@ def compare(
 
 @app.command(rich_help_panel=USE)
 def seeds(
-    task: Annotated[str, typer.Option(help="a task on which all have runs")],
+    task: Annotated[str, typer.Option(help="a task on which all have runs", autocompletion=complete("task"))],
     methods: MethodsOption,
     effect: Annotated[
         str, typer.Option(help="a share of the baseline's mean, or a difference: 10% or 0.5", metavar="<size>")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from plumbline.cli.app import USE, CsvOption, app, path_option
+from plumbline.cli.completing import complete, complete_class, complete_name
 from plumbline.core.errors import PlumblineError
 
 if TYPE_CHECKING:
@@ -67,8 +68,13 @@ def _print_by_paper(listing: "Listing", kind: str, part: str, csv: bool) -> None
 
 @app.command(rich_help_panel=USE)
 def show(
-    kind: Annotated[str, typer.Argument(help="method, task, experiment or claim")],
-    name: Annotated[str, typer.Argument(help="as `plumbline methods`, `tasks`, `experiments` or `verdicts` list it")],
+    kind: Annotated[str, typer.Argument(help="method, task, experiment or claim", autocompletion=complete("kind"))],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="as `plumbline methods`, `tasks`, `experiments` or `verdicts` list it", autocompletion=complete_name
+        ),
+    ],
 ) -> None:
     """Show a method, a task, an experiment or a claim in full, with the origin of each value."""
     from plumbline.api.showing import Shown, lines_of, resolve
@@ -83,10 +89,11 @@ def classes(
     kind: Annotated[
         str,
         typer.Argument(
-            help="method, problem, design, trainer, illustration, figure, table, metric or statistic; default: all"
+            help="method, problem, design, trainer, illustration, figure, table, metric or statistic; default: all",
+            autocompletion=complete("kind of class"),
         ),
     ] = "",
-    name: Annotated[str, typer.Argument(help="show the options of this one")] = "",
+    name: Annotated[str, typer.Argument(help="show the options of this one", autocompletion=complete_class)] = "",
     csv: CsvOption = False,
 ) -> None:
     """List the registered classes and functions that entries name, or the options of one."""
@@ -119,7 +126,10 @@ def _list_classes(kind: str) -> None:
     """Make a command of the classes of a kind: `plumbline figures` is `plumbline classes figure`."""
 
     def listing(
-        name: Annotated[str, typer.Argument(help="show the options of this one")] = "", csv: CsvOption = False
+        name: Annotated[
+            str, typer.Argument(help="show the options of this one", autocompletion=complete(f"{kind} class"))
+        ] = "",
+        csv: CsvOption = False,
     ) -> None:
         classes(kind, name, csv)
 

@@ -49,7 +49,7 @@ def _run() -> int:
     try:
         try:
             if "_PLUMBLINE_COMPLETE" in os.environ:
-                app()
+                app(prog_name="plumbline")
             context = command.make_context("plumbline", sys.argv[1:])
         except SystemExit as end:  # a shell has its words, or its completion
             return int(end.code or 0)

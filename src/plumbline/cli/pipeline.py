@@ -26,6 +26,7 @@ from plumbline.cli.app import (
     read_plan,
     refuse_losses,
 )
+from plumbline.cli.completing import complete
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import ATLAS, REFERENCE, STORE
 from plumbline.core.words import counted
@@ -174,7 +175,9 @@ def collect(
 
 @app.command(rich_help_panel=WORKFLOW)
 def illustrate(
-    experiment: Annotated[list[str], typer.Argument(help="names of experiments")],
+    experiment: Annotated[
+        list[str], typer.Argument(help="names of experiments", autocompletion=complete("experiment"))
+    ],
     output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one for each experiment")],
     config: ConfigOption = CONFIG,
 ) -> None:
@@ -297,7 +300,10 @@ def report(
 def reference(
     experiments: Annotated[
         list[str] | None,
-        typer.Argument(help="names of experiments that were run; none: judge the stored results again"),
+        typer.Argument(
+            help="names of experiments that were run; none: judge the stored results again",
+            autocompletion=complete("experiment"),
+        ),
     ] = None,
     folder: Annotated[Path | None, path_option(help="results of the preset that ran them")] = None,
     config: ConfigOption = CONFIG,
@@ -322,7 +328,10 @@ def reference(
 @app.command(rich_help_panel=WORKFLOW)
 def redraw(
     experiments: Annotated[
-        list[str] | None, typer.Argument(help="names of experiments; none: all with a stored figure")
+        list[str] | None,
+        typer.Argument(
+            help="names of experiments; none: all with a stored figure", autocompletion=complete("experiment")
+        ),
     ] = None,
     config: ConfigOption = CONFIG,
     reference: Annotated[Path, path_option(help="folder of the reference results")] = REFERENCE,

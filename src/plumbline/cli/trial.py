@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from plumbline.cli.app import DATA, NAME_VALUE, USE, CsvOption, DataOption, DeviceOption, StoreOption, app
+from plumbline.cli.completing import complete
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import STORE
 
@@ -14,14 +15,27 @@ if TYPE_CHECKING:
 
 @app.command(rich_help_panel=USE)
 def trial(
-    method: Annotated[str, typer.Option(help="an entry of config/methods (`plumbline methods`)")] = "",
-    task: Annotated[str, typer.Option(help="an entry of config/tasks (`plumbline tasks`)")] = "",
+    method: Annotated[
+        str,
+        typer.Option(help="an entry of config/methods (`plumbline methods`)", autocompletion=complete("method")),
+    ] = "",
+    task: Annotated[
+        str, typer.Option(help="an entry of config/tasks (`plumbline tasks`)", autocompletion=complete("task"))
+    ] = "",
     method_class: Annotated[
-        str, typer.Option("--class", help="instead of --method: a registered class (`plumbline classes method`)")
+        str,
+        typer.Option(
+            "--class",
+            help="instead of --method: a registered class (`plumbline classes method`)",
+            autocompletion=complete("method class"),
+        ),
     ] = "",
     problem: Annotated[
         str,
-        typer.Option(help="instead of --task: a registered problem (`plumbline classes problem`): ackley-2"),
+        typer.Option(
+            help="instead of --task: a registered problem (`plumbline classes problem`): ackley-2",
+            autocompletion=complete("problem class"),
+        ),
     ] = "",
     option: Annotated[
         list[str] | None,
@@ -43,7 +57,10 @@ def trial(
     ] = None,
     design: Annotated[
         str | None,
-        typer.Option(help="the initial design (`plumbline classes design`); default: uniform, or the task's"),
+        typer.Option(
+            help="the initial design (`plumbline classes design`); default: uniform, or the task's",
+            autocompletion=complete("design class"),
+        ),
     ] = None,
     timeout: Annotated[
         float | None,
