@@ -69,7 +69,7 @@ peers: $(VENV)/installed
 
 # The site, offline, with a page a claim and an experiment: docs/_build/index.html.
 docs: $(VENV)/installed
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
+	$(BIN)/python -m sphinx -W --keep-going -q -j auto -b html docs docs/_build
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

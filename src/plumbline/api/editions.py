@@ -63,8 +63,6 @@ def atlas(
         >>> rounds.groupby(["method", "round"])["regret"].median().unstack("method")
     """
     from plumbline.analysis.atlas.edition import check_edition, read_cells, read_rounds, read_tasks
-    from plumbline.analysis.atlas.interventions import findings
-    from plumbline.analysis.atlas.ranks import profiles, ranks
     from plumbline.analysis.atlas.scores import trials, with_regret
 
     if part not in get_args(Part):
@@ -90,14 +88,18 @@ def atlas(
     if rounds.empty and part != "rounds":
         raise PlumblineError(f"{place} has no trials yet: `plumbline atlas --add results` adds those of a run")
     if part == "findings":
+        from plumbline.analysis.atlas.interventions import findings
+
         return findings(trials(rounds), tasks)
     # Methods are chosen last: a rank is among all of them.
     if part == "trials":
         found = trials(rounds)
-    elif part == "ranks":
-        found = ranks(rounds, tasks)
+    elif part == "rounds":
+        found = rounds
     else:
-        found = profiles(rounds, tasks) if part == "profiles" else rounds
+        from plumbline.analysis.atlas.ranks import profiles, ranks
+
+        found = (ranks if part == "ranks" else profiles)(rounds, tasks)
     return found[found["method"].isin(wanted)].reset_index(drop=True) if wanted else found
 
 
