@@ -1,6 +1,11 @@
 """The command that puts a method of one's own into the table of the atlas."""
 
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,3 +58,51 @@ def test_failed_trials_are_said_and_the_exit_code_is_2(bench: Callable[..., Any]
 def test_a_figure_without_a_format_is_refused_before_anything_runs(bench: Callable[..., Any], tmp_path: Path) -> None:
     check_one_line(bench("random", "--figure", "d.doc"), "its suffix is no format")
     assert not (tmp_path / "results").exists()
+
+
+SLOW_STEPS = """
+import time
+from pathlib import Path
+
+
+class Steps:
+    def __init__(self, bounds, seed, started):
+        self.bounds, self.started = bounds, Path(started)
+
+    def ask(self):
+        self.started.touch()
+        time.sleep(0.05)
+        return self.bounds[0]
+
+    def tell(self, x, y):
+        pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_of_two_processes_is_one_line(
+    number: signal.Signals, one_core: dict[str, str], tmp_path: Path
+) -> None:
+    """A terminal sends Ctrl-C to all processes of the command; a scheduler asks the first one to end."""
+    (tmp_path / "steps.py").write_text(SLOW_STEPS)
+    started = tmp_path / "started"
+    command = [sys.executable, "-m", "plumbline", "bench", "steps:Steps", "-p", f"arguments.started={started}"]
+    process = subprocess.Popen(
+        [*command, "--tasks", "common-branin-0.1", "--cores", "2"],
+        env={**one_core, "PYTHONPATH": "."},
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not started.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+    _, errors = process.communicate(timeout=60)  # until the last process has closed its end
+    assert process.returncode == 128 + number
+    assert errors == "plumbline: interrupted; the same command goes on\n"
