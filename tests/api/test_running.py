@@ -89,8 +89,14 @@ def test_a_class_on_a_problem_has_nothing_of_any_entry(entries: MethodsAndTasks)
 @pytest.mark.parametrize(
     ("what", "reason"),
     [
-        ({"method": "logei", "task": "ackley-2"}, "'logei' is a registered class, no entry .* --class logei"),
-        ({"method": "ei", "task": "branin"}, "'branin' is a registered class, no entry .* --problem branin"),
+        (
+            {"method": "logei", "task": "ackley-2"},
+            "'logei' is a registered class, .*--class logei .in Python, method_class=.logei",
+        ),
+        (
+            {"method": "ei", "task": "branin"},
+            "'branin' is a registered class, .*--problem branin .in Python, problem=.branin",
+        ),
         ({"method_class": "ei-ml", "problem": "branin"}, "'ei-ml' is an entry of .*: --method ei-ml"),
         ({"method": "ei", "problem": "forrester-trap"}, "'forrester-trap' is an entry of .*: --task forrester-trap"),
         ({"method": "eii", "task": "ackley-2"}, "unknown method 'eii': did you mean 'ei'"),

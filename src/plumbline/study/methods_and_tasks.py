@@ -181,9 +181,10 @@ def unknown_entry(kind: str, name: str, known: Iterable[str], families: Iterable
     """
     if not catalogue().has("method" if kind == "method" else "problem", name):
         return unknown(kind, name, known, f"plumbline {kind}s", besides=families)
+    option, argument = ("class", "method_class") if kind == "method" else ("problem", "problem")
     return PlumblineError(
-        f"{name!r} is a registered class, no entry of config/{kind}s: "
-        f"enter it there, or name it on the command line: --{'class' if kind == 'method' else 'problem'} {name}"
+        f"{name!r} is a registered class, no entry of config/{kind}s: enter it there, or name the class itself: "
+        f"--{option} {name} (in Python, {argument}={name!r})"
     )
 
 
