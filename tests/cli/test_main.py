@@ -128,9 +128,10 @@ def test_completion_is_shown_and_installed(
     shell: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    shown = run("--show-completion", shell)
+    monkeypatch.setattr("shellingham.detect_shell", lambda: (shell, f"/bin/{shell}"))  # else that of the tests
+    shown = run("--show-completion")
     assert (shown[0], shown[2]) == (0, "")
     assert "_PLUMBLINE_COMPLETE" in shown[1]
-    installed = run("--install-completion", shell)
+    installed = run("--install-completion")
     assert (installed[0], installed[2]) == (0, "")
     assert any("_PLUMBLINE_COMPLETE" in file.read_text() for file in tmp_path.rglob("*plumbline*") if file.is_file())
