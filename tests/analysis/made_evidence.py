@@ -4,6 +4,7 @@ Whoever adds a kind of figure or table adds an example of its options to `FIGURE
 illustration, an example of its table to `ILLUSTRATED`.
 """
 
+import base64
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -33,6 +34,11 @@ METHODS = ("plain", "calibrated")
 TASKS = ("bowl", "valley")
 KNOB = {"bowl": {"knob": 1.0}, "valley": {"knob": 2.0}}
 """What the tasks of `usual` vary."""
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+"""A PNG of one pixel, where any picture will do."""
 
 FIGURES: dict[str, dict[str, Any]] = {
     "model-steps": {"task": "bowl", "methods": ["plain", "calibrated"], "minimise": True},

@@ -74,7 +74,6 @@ def test_what_cannot_be_read_completes_nothing(
     completed: Complete, tiny: Path, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tiny / "config/methods/tiny.yaml").write_text("ucb: [")
-    monkeypatch.setattr("plumbline.api.repository.find_repository", lambda: tiny)
     monkeypatch.setattr("plumbline.api.listings.find_repository", lambda: tiny)
     assert completed("plumbline show method u") == []
 

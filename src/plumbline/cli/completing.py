@@ -4,6 +4,7 @@ They are asked for while someone types: they take less than a second, and where 
 """
 
 from collections.abc import Callable
+from typing import get_args
 
 import typer
 
@@ -63,6 +64,7 @@ def names_of(kind: str) -> list[str]:
         listed_methods,
         listed_tasks,
     )
+    from plumbline.api.showing import Shown
 
     if (one := kind.removesuffix(" class")) != kind and one in KINDS:
         return class_names(one)
@@ -72,7 +74,7 @@ def names_of(kind: str) -> list[str]:
         "experiment": lambda: [row[0] for row in listed_experiments().rows],
         "claim": claim_names,
         "track": _atlas_names,
-        "kind": lambda: ["method", "task", "experiment", "claim"],
+        "kind": lambda: [*get_args(Shown)],
         "kind of class": lambda: [*KINDS],
     }
     return names[kind]()

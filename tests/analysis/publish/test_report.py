@@ -23,9 +23,6 @@ from plumbline.core.errors import PlumblineError
 from plumbline.study.plan import Plan
 from plumbline.study.verdicts import LOOKS, VERDICTS, brief, slug
 
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
 KINDS = (("figures", "png"), ("figures", "svg"), ("tables", "csv"), ("records", "parquet"))
 NASTY = "<script>alert('x')</script> & <b>"
 
@@ -102,7 +99,7 @@ def results(folder: Path, *trials: Any, claims: list[dict[str, Any]] | None = No
     """Write a preset's results as the pipeline leaves them."""
     for name in ("figures", "tables"):
         (folder / name).mkdir(parents=True)
-    (folder / "figures" / "MADE-F1.png").write_bytes(PIXEL)
+    (folder / "figures" / "MADE-F1.png").write_bytes(made.PIXEL)
     frame = pd.DataFrame({"method": ["plain"], "final_regret": [0.123456789], "calibration_score": [float("nan")]})
     frame.to_csv(folder / "tables" / "MADE-F1.csv", index=False)
     pd.DataFrame({"hyperparameter": ["oven"], "low": ["1e-4"]}).to_csv(folder / "tables" / "MADE-T1.csv", index=False)
@@ -143,7 +140,7 @@ class TestPage:
         shown = {"kind": "rkhs-function"}
         alone = {"title": "A function", "chosen": "Its kernel.", "illustration": shown, "figure": shown, "quick": {}}
         folder = results(folder)
-        (folder / "figures" / "MADE-F2.png").write_bytes(PIXEL)
+        (folder / "figures" / "MADE-F2.png").write_bytes(made.PIXEL)
         found = page(made.plan(experiments() | {"MADE-F2": alone}), folder)
         assert "MADE-F2 A function" in found.words
         assert "Its kernel." in found.words

@@ -4,14 +4,11 @@ import base64
 from pathlib import Path
 
 import pytest
+from made_evidence import PIXEL
 
 from plumbline.analysis.publish.report_links import address, check_svg, data_uri
 from plumbline.core import places
 from plumbline.core.errors import PlumblineError
-
-PIXEL = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
 
 
 class TestAddress:
