@@ -1,6 +1,7 @@
 """An edition's files: cells are added, replaced by more seeds, and never by fewer."""
 
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -59,6 +60,37 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     np.testing.assert_array_equal(of_b["best"], rounds(2, 0.1)["best"])  # to the last bit
     np.testing.assert_array_equal(of_b["covered_80"], rounds(2)["covered_80"])
     assert read_rounds(tmp_path, []).empty
+
+
+def test_a_table_filtered_with_pandas_is_read_beside_the_others(tmp_path: Path) -> None:
+    add_cells(tmp_path, [cell(task, method, 2) for task in ("bowl", "valley") for method in "ab"], TASKS, {})
+    path = tmp_path / "bowl.parquet"
+    table = pd.read_parquet(path).astype({"method": str, "seed": int, "round": int, "pit": float})
+    table[table["method"] == "b"].to_parquet(path)  # with the index of the rows
+    found = read_rounds(tmp_path, ["bowl", "valley"])
+    assert list(found) == ["task", "method", *COLUMNS]
+    pairs = found[["task", "method"]].astype(str).drop_duplicates().to_numpy().tolist()
+    assert pairs == [["bowl", "b"], ["valley", "a"], ["valley", "b"]]
+    of_bowl, of_valley = (found[(found["task"] == task) & (found["method"] == "b")] for task in ("bowl", "valley"))
+    pd.testing.assert_frame_equal(of_bowl[list(COLUMNS)], of_valley[list(COLUMNS)].set_axis(of_bowl.index))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.drop(columns="best"), "has no column 'best'"),
+        (lambda table: table.assign(seed="first"), "is not a table of an atlas"),
+        (lambda table: table.assign(round=70_000), "is not a table of an atlas"),
+    ],
+)
+def test_another_table_under_a_tasks_name_is_refused(
+    tmp_path: Path, change: Callable[[pd.DataFrame], pd.DataFrame], message: str
+) -> None:
+    add_cells(tmp_path, [cell("bowl", "a", 1)], TASKS, {})
+    path = tmp_path / "bowl.parquet"
+    change(pd.read_parquet(path)).to_parquet(path)
+    with pytest.raises(PlumblineError, match=rf"bowl\.parquet {message}"):
+        read_rounds(tmp_path, ["bowl"])
 
 
 def test_it_says_what_its_cells_were_made_with(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def read_rounds(folder: Path, tasks: Iterable[str]) -> pd.DataFrame:
         folder: of an edition.
         tasks: their names.
     """
-    tables = [_of_task(task, read_table(folder / f"{task}.parquet", remedy=REMEDY)) for task in tasks]
+    tables = [_of_task(task, _read(folder / f"{task}.parquet")) for task in tasks]
     if not tables:
         return pd.DataFrame(columns=[*PAIR, *COLUMNS])
     # As one table of Arrow's, since pandas copies each of the tables when it joins them.
@@ -163,10 +163,16 @@ def read_rounds(folder: Path, tasks: Iterable[str]) -> pd.DataFrame:
 
 def _of_task(task: str, table: arrow.Table) -> arrow.Table:
     names = arrow.DictionaryArray.from_arrays(arrow.array([0] * len(table), arrow.int32()), [task])
-    return _as_numbers(table).append_column("task", names)
+    return table.append_column("task", names)
 
 
-def _as_numbers(table: arrow.Table) -> arrow.Table:
+def _read(path: Path) -> arrow.Table:
+    """Return a task's file with `SCHEMA`'s columns, 0 or 1 for truth values, whoever wrote the file and as what."""
+    table = read_table(path, SCHEMA.names, remedy=REMEDY)
+    try:
+        table = table.cast(SCHEMA)
+    except arrow.ArrowException as error:
+        raise PlumblineError(f"{path} is not a table of an atlas ({error}): {REMEDY}") from error
     for name in LEVELS:
         numbers = table[name].cast(arrow.int8()).cast(arrow.float32())
         table = table.set_column(table.column_names.index(name), name, numbers)
@@ -240,7 +246,7 @@ def _rounds_with(folder: Path, task: str, cells: Sequence[Cell]) -> pd.DataFrame
     frames = [cell.rounds.assign(method=cell.pair[1]) for cell in cells if cell.rounds is not None]
     path = folder / f"{task}.parquet"
     if path.is_file():
-        old = _as_numbers(read_table(path, remedy=REMEDY)).to_pandas().astype({"method": str})
+        old = _read(path).to_pandas().astype({"method": str})
         frames.append(old[~old["method"].isin([cell.pair[1] for cell in cells])])
     if not frames:
         return None
