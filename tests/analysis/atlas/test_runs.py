@@ -39,6 +39,15 @@ def test_a_row_a_trial(edition: Path) -> None:
     assert row["median"] == pytest.approx(sorted(regret[1:])[ROUNDS // 2] / 2 + sorted(regret[1:])[ROUNDS // 2 - 1] / 2)
 
 
+def test_coverage_is_the_share_of_queries_so_far_without_the_initial_design(edition: Path) -> None:
+    found = runs(edition, "ATLAS-made", "query_coverage").set_index(["task", "method", "seed"])
+    rounds = read_rounds(edition, ["task-0"]).query("method == @METHODS[1] and seed == 1 and round > 0")
+    shares = rounds["covered_50"].cumsum() / rounds["round"]
+    row = found.loc["task-0", METHODS[1], 1]
+    assert (row["last"], row["mean"]) == pytest.approx((shares.iloc[-1], shares.mean()))
+    assert 0.3 < found["last"].mean() < 0.5, "50% sets, too narrow under three of four methods"
+
+
 def test_a_metric_without_values_is_not_known(edition: Path) -> None:
     assert set(runs(edition, "ATLAS-made", "best_f")["metric"]) == {"best_f"}
     for name in ("nll", "incumbent_f", "hypervolume"):

@@ -1,6 +1,7 @@
 """Runs of an edition of the atlas, with the columns that runs of other experiments have."""
 
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 
 import pandas as pd
@@ -24,8 +25,18 @@ MEASURED: dict[str, dict[str, Callable[[pd.DataFrame], pd.Series]]] = {
 }
 """Metrics of the rounds of a task, by its `measure`; the first one with values is meant where none is named."""
 
-AS_KEPT = ("nll", "fit_seconds", "acquire_seconds", "evaluate_seconds")
-"""Metrics that are columns of rounds."""
+
+def _query_coverage(rounds: pd.DataFrame) -> pd.Series:
+    """Return the share of queries so far whose observation lay in the 50% set, the first level of the atlas' trials."""
+    covered = rounds["covered_50"].where(rounds["round"] > 0)
+    return covered.groupby([rounds["method"], rounds["seed"]], observed=True).transform(lambda run: run.expanding().mean())
+
+
+OF_ALL: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
+    "query_coverage": _query_coverage,
+    **{name: itemgetter(name) for name in ("nll", "fit_seconds", "acquire_seconds", "evaluate_seconds")},
+}
+"""Metrics of the rounds of any task."""
 
 
 PREFIX = "ATLAS-"
@@ -66,13 +77,13 @@ def runs(folder: Path, experiment: str, metric: str = "") -> pd.DataFrame:
         PlumblineError: a metric that no task of the experiment has.
     """
     tasks = read_tasks(folder).set_index("task")
-    frames, known = [], dict.fromkeys(AS_KEPT)
+    frames, known = [], dict.fromkeys(OF_ALL)
     for task in index(folder).query("experiment == @experiment")["task"].unique():
         rounds, measured = read_rounds(folder, [task]), MEASURED[str(tasks.loc[task, "measure"])]
         known |= dict.fromkeys(measured)
-        values = {name: measured[name](rounds) for name in measured} | {name: rounds[name] for name in AS_KEPT}
-        there = [name for name in ([metric] if metric else measured) if name in values and values[name].notna().any()]
-        for name in there[:1]:
+        asked = [metric] if metric else list(measured)
+        values = {name: of(rounds) for name, of in (measured | OF_ALL).items() if name in asked}
+        for name in [name for name in values if values[name].notna().any()][:1]:
             found = runs_of_metric(rounds.assign(value=values[name]))
             initial = int(tasks.loc[task, "initial"])
             frames.append(found.assign(task=task, metric=name, evaluations=found["of"] + initial))

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from plumbline.analysis.evidence.runs import Runs
-from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.errors import LISTED, PlumblineError, unknown
 from plumbline.metrics.registry import Better, find_metric
 from plumbline.statistics.inference import Inference
 from plumbline.statistics.multiple_tests import holm
@@ -116,13 +116,17 @@ def blocks_of(
 
 def _of_methods(table: pd.DataFrame, methods: Sequence[str], task: str, metric: str, of: Of) -> pd.DataFrame:
     """Return the runs of these methods on the tasks that all of them share, without metrics that cannot differ."""
-    for kind, name in (("task", task), ("metric", metric), *(("method", method) for method in methods)):
+    for kind, name in (("task", task), ("metric", metric)):
         known = sorted(map(str, table[kind].unique()))
         if name and name not in known:
             raise unknown(kind, name, known)
-    here = table[table["method"].isin(methods)]
-    if metric:
-        here = here[here["metric"] == metric]
+    here = table[table["metric"] == metric] if metric else table
+    known = sorted(map(str, here["method"].unique()))
+    for name in [name for name in methods if name not in known]:
+        if metric:  # a method with runs, but without forecasts, has no metric of these
+            raise PlumblineError(f"no runs of {name!r} have the metric {metric!r}; those of {_some(known)} do")
+        raise unknown("method", name, known)
+    here = here[here["method"].isin(methods)]
     there = here.groupby("task", observed=True)["method"].nunique()
     shared = [str(one) for one in there[there == len(methods)].index if not task or one == task]
     if not shared:
@@ -134,6 +138,10 @@ def _of_methods(table: pd.DataFrame, methods: Sequence[str], task: str, metric: 
         varied = values.max() > values.min()
         here = here[here["metric"].map(varied).astype(bool)] if varied.any() else here
     return here
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= LISTED else f"{len(names)} methods, {names[0]} among them,"
 
 
 class Block(NamedTuple):
