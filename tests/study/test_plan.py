@@ -565,20 +565,24 @@ def test_the_committed_configuration_loads_at_once(root: Path) -> None:
 @pytest.mark.parametrize(
     ("study", "name", "message"),
     [
-        ("second", "claims", "config/studies/second.yaml: experiment claims is called as a rule of the workflow is"),
+        ("second", "claims", "config/studies/second.yaml: experiment claims has the name of a rule of the workflow"),
         (
             "second",
             "trials-A",
-            "config/studies/second.yaml: experiment trials-A is called as a rule of the workflow is",
+            "config/studies/second.yaml: experiment trials-A has the name of a rule of the workflow",
         ),
-        ("second", "all", "config/studies/second.yaml: experiment all is called as a rule of the workflow is"),
-        ("second", "toy", "config/studies/second.yaml: experiment toy is called as a study is"),
-        ("second", "second", "config/studies/second.yaml: experiment second is called as a study is"),
-        ("track", "T9", "config/studies/track.yaml: the study is called as a rule of the workflow is"),
+        ("second", "all", "config/studies/second.yaml: experiment all has the name of a rule of the workflow"),
+        ("second", "toy", "config/studies/second.yaml: experiment toy has the name of a study"),
+        ("second", "second", "config/studies/second.yaml: experiment second has the name of a study"),
+        ("track", "T9", "config/studies/track.yaml: the study has the name of a rule of the workflow"),
     ],
 )
-def test_targets_of_the_workflow_differ(study: str, name: str, message: str, repository: Path, root: Path) -> None:
-    shutil.copytree(root / "workflow", repository / "workflow")
+@pytest.mark.parametrize("own", [True, False], ids=["its own workflow", "the packaged workflow"])
+def test_targets_of_the_workflow_differ(
+    study: str, name: str, message: str, own: bool, repository: Path, root: Path
+) -> None:
+    if own:
+        shutil.copytree(root / "workflow", repository / "workflow")
     content = {"study": study, "title": "x", "citation": "x", "experiments": {name: {"title": "x"}}}
     (repository / f"config/studies/{study}.yaml").write_text(yaml.safe_dump(content))
     with pytest.raises(PlumblineError) as caught:

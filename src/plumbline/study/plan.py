@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import line_of, parse
+from plumbline.core.places import shipped
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.data.models import ModelEntry, load_models
 from plumbline.store.keys import input_paths
@@ -208,8 +209,12 @@ def _refuse_doubles(studies: Mapping[str, Study], root: Path) -> None:
 
 
 def _refuse_other_targets(studies: Mapping[str, Study], root: Path) -> None:
-    """Raise PlumblineError where a study or an experiment is called like another target of the workflow at `root`."""
-    files = [path for path in (root / "workflow").rglob("*") if path.suffix == ".smk" or path.name == "Snakefile"]
+    """Raise PlumblineError where a study or an experiment is called like another target of the workflow.
+
+    That is the one at `root`, or in a workspace the one that comes with the package.
+    """
+    folder = next(one / "workflow" for one in (root, shipped()) if (one / "workflow").is_dir())
+    files = [path for path in folder.rglob("*") if path.suffix == ".smk" or path.name == "Snakefile"]
     text = "\n".join(path.read_text(encoding="utf-8") for path in files)
     rules = set(re.findall(r"^ *(?:rule|checkpoint) (\w+):", text, re.MULTILINE))
     # Of rules that the workflow makes in a loop, all have one beginning.
@@ -225,7 +230,7 @@ def _refuse_other_targets(studies: Mapping[str, Study], root: Path) -> None:
                 else ""
             )
             if other:
-                raise PlumblineError(f"config/studies/{study}.yaml: {what} is called as {other} is: rename it")
+                raise PlumblineError(f"config/studies/{study}.yaml: {what} has the name of {other}: rename it")
 
 
 def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "config") -> Plan:

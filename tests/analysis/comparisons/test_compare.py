@@ -146,7 +146,10 @@ def test_a_metric_that_cannot_differ_is_left_out_unless_it_is_named(table: pd.Da
     ("asked", "reason"),
     [
         ((["theirs", "our"],), "unknown method 'our': did you mean 'ours'"),
-        ((["theirs", "our"], "", "regret"), "no runs of 'our' have the metric 'regret'; those of other, ours, theirs do"),
+        (
+            (["theirs", "our"], "", "regret"),
+            "no runs of 'our' have the metric 'regret'; those of other, ours, theirs do",
+        ),
         ((["theirs", "ours"], "bowls"), "unknown task 'bowls': did you mean 'bowl'"),
         ((["theirs", "ours"], "", "regrets"), "unknown metric 'regrets': did you mean 'regret'"),
         ((["theirs", "ours"], "", "nll"), "no runs of '\w+' have the metric 'nll'"),

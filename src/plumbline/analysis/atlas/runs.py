@@ -29,7 +29,9 @@ MEASURED: dict[str, dict[str, Callable[[pd.DataFrame], pd.Series]]] = {
 def _query_coverage(rounds: pd.DataFrame) -> pd.Series:
     """Return the share of queries so far whose observation lay in the 50% set, the first level of the atlas' trials."""
     covered = rounds["covered_50"].where(rounds["round"] > 0)
-    return covered.groupby([rounds["method"], rounds["seed"]], observed=True).transform(lambda run: run.expanding().mean())
+    return covered.groupby([rounds["method"], rounds["seed"]], observed=True).transform(
+        lambda run: run.expanding().mean()
+    )
 
 
 OF_ALL: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
