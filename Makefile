@@ -26,7 +26,7 @@ $(VENV)/installed: envs/requirements.lock pyproject.toml
 # What Python compiles is kept in both, whatever the environment says: they start fifty and a hundred processes.
 study test: export PYTHONDONTWRITEBYTECODE :=
 study: $(VENV)/installed
-	$(BIN)/snakemake --cores all --rerun-incomplete --keep-going --quiet rules --config data=$(DATA) $(ARGS)
+	$(BIN)/snakemake --cores all --keep-going --quiet rules --config data=$(DATA) $(ARGS)
 
 # Runs in MLflow, in a browser on this machine.   make ui ARGS="--port 5001"
 ui: $(VENV)/installed

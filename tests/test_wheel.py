@@ -84,7 +84,7 @@ def test_it_has_all_that_a_checkout_has(installed: Installed) -> None:
     home = installed.packages / "plumbline"
     for here, there in {
         "src/plumbline": home,
-        **{part: home / "_share" / part for part in ("config", "workflow", "slurm", *RESULTS)},
+        **{part: home / "_share" / part for part in ("config", "workflow", "profiles", "slurm", *RESULTS)},
     }.items():
         files = [path.relative_to(ROOT / here) for path in (ROOT / here).rglob("*") if path.is_file()]
         wanted = [path for path in files if "__pycache__" not in path.parts]

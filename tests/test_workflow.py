@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ from plumbline.cli.skeletons import write_skeleton
 from plumbline.study.plan import load_plan
 from plumbline.study.settings import Config
 
-PARTS = ("workflow", "config", "src", "envs", "slurm")
+PARTS = ("workflow", "config", "src", "envs", "profiles", "slurm")
 METHODS = """
 dice: {name: random}
 flaky: {name: flaky}
@@ -632,7 +633,10 @@ def test_a_failed_trial_stops_what_rests_on_it(source: Checkout, copy_of: Callab
 
 
 @pytest.mark.slow
-def test_a_killed_job_goes_on(built: Checkout, source: Checkout, copy_of: Callable[[Checkout], Checkout]) -> None:
+@pytest.mark.parametrize("killed", ["the job", "Snakemake and its job"])
+def test_a_killed_job_goes_on(
+    killed: str, built: Checkout, source: Checkout, copy_of: Callable[[Checkout], Checkout]
+) -> None:
     checkout = copy_of(source)
     (checkout.path / "SLOW").touch()
     command = checkout.command("snakemake", "--cores", "1", "results/quick/tables/TINY-T1.csv")
@@ -646,16 +650,20 @@ def test_a_killed_job_goes_on(built: Checkout, source: Checkout, copy_of: Callab
             assert time.monotonic() < deadline, log.read_text()
             assert run.poll() is None, log.read_text()
             time.sleep(0.2)
-        for process in psutil.Process(run.pid).children(recursive=True):
-            line = process.cmdline()
+        lines = {process: process.cmdline() for process in psutil.Process(run.pid).children(recursive=True)}
+        if killed != "the job":
+            run.kill()
+        for process, line in lines.items():
             if "plumbline" in line and "trials" in line and line[0] != "/bin/bash":
-                os.kill(process.pid, 9)
-        assert run.wait(timeout=60) == 1
+                process.kill()
+        assert run.wait(timeout=60) == (1 if killed == "the job" else -signal.SIGKILL)
     finally:
         if run.poll() is None:
             run.kill()
     assert not list(checkout.path.glob("results/trials/branin/flaky/*.parquet"))
     (checkout.path / "SLOW").unlink()
+    if killed != "the job":
+        assert checkout.snakemake("--unlock").returncode == 0
     checkout.build()
     assert "branin flaky seed 0: trial" in job.read_text()
     assert "going on after round 1" in job.read_text()

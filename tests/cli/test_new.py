@@ -165,7 +165,14 @@ def test_a_workspace_is_a_study_of_its_own(run: Run, tmp_path: Path, monkeypatch
     files = [path for path in home.rglob("*") if path.is_file()]
     assert f"{len(files)} files" in output
     assert output.splitlines()[-1] == "  cd 'my study' && snakemake --cores 2"
-    assert {path.name for path in home.iterdir()} == {"Snakefile", "README.md", ".gitignore", "config", "slurm"}
+    assert {path.name for path in home.iterdir()} == {
+        "Snakefile",
+        "README.md",
+        ".gitignore",
+        "config",
+        "profiles",
+        "slurm",
+    }
     assert home.name in (home / "README.md").read_text(encoding="utf-8")
     monkeypatch.chdir(home)
     assert workspace() == own_folder() == home

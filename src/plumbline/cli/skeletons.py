@@ -102,12 +102,12 @@ def write_new(texts: Mapping[Path, str]) -> None:
             file.write(text)
 
 
-SHARED = ("config", "slurm")
+SHARED = ("config", "profiles", "slurm")
 """Folders of what comes with the package that a workspace has copies of."""
 
 
 def write_workspace(folder: Path) -> list[Path]:
-    """Write a folder in which the workflow runs: configuration, Slurm profile, Snakefile; return its files.
+    """Write a folder in which the workflow runs: configuration, profiles of Snakemake, Snakefile; return its files.
 
     Args:
         folder: that may be there, without any of these files.
