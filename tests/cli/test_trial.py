@@ -279,3 +279,6 @@ def test_a_call_that_takes_too_long_fails_the_trial(run: Run, tmp_path: Path, mo
     assert "TimeoutError: no answer within 0.5 s" in errors.replace("\n", " ")
     assert f"{tmp_path / 'stuck_trial.py'}, line 10" in errors.replace("\n", " ")
     assert "records: " in output
+    for seconds, limit in (("0.4", "0.5"), ("0.6", "0.6")):  # a shorter limit changes nothing, a longer one is tried
+        _, _, errors = run(*trial, "--timeout", seconds)
+        assert f"TimeoutError: no answer within {limit} s" in errors.replace("\n", " ")

@@ -222,15 +222,20 @@ def run_specs(
     log: bool = True,
     lockstep: int = 1,
     reasons: bool = False,
+    timeout: float | None = None,
 ) -> "list[TrialFolder]":
     """Run trials of one method on one task, or find them done, and return their folders.
 
-    See `run_trials`; for `log` and `reasons` see `watching`.
+    See `run_trials`; for `log` and `reasons` see `watching`, for `timeout` see `timeout_of_trials`.
     """
     from plumbline.core.device import device_called
+    from plumbline.store.folder import TrialFolder
+    from plumbline.store.keys import trial_key
     from plumbline.trials.runner import run_trials
+    from plumbline.trials.timeouts import timeout_of_trials
 
-    with one_thread(), watching(log, reasons) as watch:
+    folders = [TrialFolder(store, trial_key(spec, data)) for spec in specs]
+    with one_thread(), timeout_of_trials(timeout, folders), watching(log, reasons) as watch:
         return run_trials(specs, store, data, watch, device_called(device), lockstep=lockstep)
 
 

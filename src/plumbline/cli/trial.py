@@ -84,13 +84,11 @@ def trial(
         run_specs,
     )
     from plumbline.cli.tables import print_frame
-    from plumbline.core.plugins import call_timeout
 
     options, problem_options = settings_of(option), settings_of(problem_option)
     request = TrialRequest(method, task, method_class, problem, options, problem_options, rounds, q, initial, design)
     spec = request.spec(*entries_and_stand_ins(find_repository(), real_data), seed)
-    with call_timeout(timeout):
-        (folder,) = run_specs([spec], store, data, device)
+    (folder,) = run_specs([spec], store, data, device, timeout=timeout)
     frame = evaluations(folder.table(spec, points=True))
     if csv:
         print_frame(frame, csv=True)

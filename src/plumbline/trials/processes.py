@@ -11,10 +11,11 @@ from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from plumbline.core.errors import PlumblineError
-from plumbline.core.plugins import call_timeout
 from plumbline.store.folder import TrialFolder
+from plumbline.store.keys import trial_key
 from plumbline.store.spec import TrialSpec
 from plumbline.trials.runner import record_crash, run_trial
+from plumbline.trials.timeouts import timeout_of_trials
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """The environment of a process: with as many threads in each as there are cores, all would wait for each other."""
@@ -95,6 +96,9 @@ def write_stack_of_crash(file: Path) -> None:
 
 
 def run_within(timeout: float | None, spec: TrialSpec, store: Path, data: Path) -> TrialFolder:
-    """Run or resume one trial; each call of a method's or problem's code may take `timeout` seconds."""
-    with call_timeout(timeout):
+    """Run or resume one trial; each call of a method's or problem's code may take `timeout` seconds.
+
+    A trial that failed by a shorter timeout runs again.
+    """
+    with timeout_of_trials(timeout, [TrialFolder(store, trial_key(spec, data))]):
         return run_trial(spec, store, data)
