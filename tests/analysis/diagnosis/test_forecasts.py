@@ -104,6 +104,17 @@ def test_a_cell_that_is_no_number_is_said_in_one_line_with_its_label(
     assert "np." not in str(error.value)
 
 
+@given(scale=st.floats(1e-280, 1e280), row=st.integers(0, 11), times=st.floats(1e101, 1e300))
+def test_any_units_will_do_but_not_those_of_something_else(scale: float, row: int, times: float) -> None:
+    frame = table()
+    scaled = forecasts_of(frame[["y", "mean", "sd"]] * scale)
+    np.testing.assert_allclose(scaled.z, forecasts_of(frame).z)
+    frame.loc[row, "y"] = frame.loc[row, "mean"] + 1.0
+    frame.loc[row, "sd"] = 1.0 / times
+    with pytest.raises(PlumblineError, match=rf"^the table, row {row}: y lies more than 1e\+100 sd from the mean"):
+        forecasts_of(frame)
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(before=st.lists(st.sampled_from(["1,2,3", "1,2,3,", '1,2,3,"a\nb"', "", " ", ",,"]), max_size=30))
 @example(before=[])

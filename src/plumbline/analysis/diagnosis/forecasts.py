@@ -25,6 +25,9 @@ INPUT = re.compile(r"x[_.]?\d*", re.IGNORECASE)
 FEWEST, MOST = 10, 2_000
 """Of fewer forecasts little can be said; of more the bootstrap takes gigabytes."""
 
+MOST_DEVIATIONS = 1e100
+"""Of an observation from its mean: the squares of more are no finite numbers."""
+
 
 class Forecasts(NamedTuple):
     """Forecasts in the order of their rounds, `n` each.
@@ -75,7 +78,7 @@ def forecasts_of(table: pd.DataFrame, source: str = "the table", unit: str = "ro
 
     Raises:
         PlumblineError: a column is missing or there twice, a cell is no finite number, a standard deviation is not
-            above zero, or there are too few rows, or too many.
+            above zero or far too small for the error, or there are too few rows, or too many.
     """
     names = [str(name).strip() for name in table.columns]
     table = table.set_axis(names, axis="columns")
@@ -91,6 +94,14 @@ def forecasts_of(table: pd.DataFrame, source: str = "the table", unit: str = "ro
         row = int(flat.argmax())
         where = f"{unit} {shown(table.index[row])}"
         raise PlumblineError(f"{source}, {where}: sd is {columns['sd'][row]:g}: it must be above zero")
+    with np.errstate(over="ignore"):
+        near = np.abs((columns["y"] - columns["mean"]) / columns["sd"]) <= MOST_DEVIATIONS
+    if not near.all():
+        row = int(near.argmin())
+        where = f"{unit} {shown(table.index[row])}"
+        raise PlumblineError(
+            f"{source}, {where}: y lies more than {MOST_DEVIATIONS:g} sd from the mean: is sd in the units of y?"
+        )
     rounds = columns.pop(ROUND, np.arange(len(table), dtype=np.float64))
     order = np.argsort(rounds, kind="stable")
     y, mean, sd = (columns.pop(name)[order] for name in NEEDED)
