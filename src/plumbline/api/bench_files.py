@@ -47,16 +47,19 @@ def forest(bench: Bench, result: Compared, kind: str) -> bytes:
 def protocol(bench: Bench, result: Compared) -> "Protocol":
     """Return what was run."""
     from plumbline.analysis.atlas.edition import EDITION
-    from plumbline.analysis.atlas.paragraph import Protocol
+    from plumbline.analysis.atlas.paragraph import PAPERS, Protocol
     from plumbline.analysis.comparisons.effects import ALL
 
     libraries = dict.fromkeys([*LIBRARIES, *catalogue().find("method", bench.method.ref.name).libraries])
     pairs = [one.pairs for one in result.differences if one.task != ALL]
     cells = bench.here[bench.here["method"].isin(bench.against)]
     stored = sorted({one for text in cells["libraries"].dropna() for one in str(text).split("; ") if one})
+    labels = {name: bench.legends[name].label if name in bench.legends else name for name in bench.against}
+    folders = {name: _folder(own) for name, own in dict(zip(cells["method"], cells["class"], strict=True)).items()}
     return Protocol(
         bench.method.name.removesuffix(RUN_HERE),
-        [bench.legends[name].label if name in bench.legends else name for name in bench.against],
+        list(labels.values()),
+        {labels[name]: PAPERS[folder] for name, folder in folders.items() if folder in PAPERS},
         stored,
         [bench.titles[task] for task in bench.specs],
         [(spec.budget.initial.size, spec.budget.rounds) for spec in bench.specs.values()],
@@ -65,3 +68,10 @@ def protocol(bench: Bench, result: Compared) -> "Protocol":
         EDITION,
         {name: version for name in libraries if (version := installed_version(name)) is not None},
     )
+
+
+def _folder(method: str) -> str:
+    """Return the folder of `plumbline.methods` that a method is in, empty where it has been renamed since."""
+    if not catalogue().has("method", method):
+        return ""
+    return catalogue().find("method", method).module.removeprefix("plumbline.methods.").partition(".")[0]

@@ -11,7 +11,7 @@ from plumbline.analysis.comparisons.effects import ALL
 from plumbline.analysis.publish.bench_page import bench_page, terms
 from plumbline.api.repository import find_repository
 
-PROTOCOL = Protocol("Mine", ["ei"], [], ["Branin", "Rover"], [(10, 50)], 5, (5, 5), "2026.12", {"botorch": "0.1"})
+PROTOCOL = Protocol("Mine", ["ei"], {}, [], ["Branin", "Rover"], [(10, 50)], 5, (5, 5), "2026.12", {"botorch": "0.1"})
 
 
 DIFFERENCES = [

@@ -71,6 +71,6 @@ def bench_page(
         forest=base64.b64encode(forest).decode("ascii"),
         notes=notes,
         terms=terms(standing, differences, len(protocol.against)),
-        text=methods_text(protocol),
-        bibtex=bibtex(citation, protocol.edition),
+        text=methods_text(protocol, citation),
+        bibtex=bibtex(citation, protocol),
     )
