@@ -51,7 +51,7 @@ def test_failed_trials_are_said_and_the_exit_code_is_2(bench: Callable[..., Any]
     assert f"{TASK}: score " in output
     assert "common-branin-0.0: 2 of 2 trials failed: " in output
     assert "score of Odd minus random's" in output
-    assert errors.startswith("plumbline: error: 2 of 4 trials failed, the first one: common-branin-0.0: ")
+    assert errors.startswith("plumbline: error: 2 of 4 trials failed, the first one on common-branin-0.0: ")
     assert errors.count("\n") == 1
 
 

@@ -311,11 +311,19 @@ class Bench:
         """Return how many trials failed on a task, and why the first did, with file and line; empty where none did."""
         if not one.failures:
             return ""
+        return f"{one.task}: {len(one.failures)} of {self.seeds} trials failed: {self.reason(one)}"
+
+    def reason(self, one: TaskTrials) -> str:
+        """Return why the first of the trials that failed on a task did, with file and line."""
         reason = next(iter(one.failures.values()))
         file = self.method.place.partition(",")[0]
         where = f" ({self.method.place})" if file and file not in reason else ""
-        again = "; `plumbline failures --forget` lets them run again" if "TimeoutError" in reason else ""
-        return f"{one.task}: {len(one.failures)} of {self.seeds} trials failed: {reason}{where}{again}"
+        again = (
+            "; with a longer timeout, or after `plumbline failures --forget`, they run again"
+            if "TimeoutError" in reason
+            else ""
+        )
+        return f"{reason}{where}{again}"
 
 
 def tasks_named(names: list[str], tasks: "pd.DataFrame") -> list[str]:

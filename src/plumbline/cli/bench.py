@@ -107,7 +107,10 @@ def bench(
         say_written(csv, latex, figure, page, paragraph)
     if result.failures:
         count = sum(len(one.failures) for one in done)
-        raise PlumblineError(f"{count} of {len(done) * found.seeds} trials failed, the first one: {result.failures[0]}")
+        first = next(one for one in done if one.failures)
+        raise PlumblineError(
+            f"{count} of {len(done) * found.seeds} trials failed, the first one on {first.task}: {found.reason(first)}"
+        )
 
 
 def task_line(bench: "Bench", one: "TaskTrials") -> str:
