@@ -8,6 +8,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -133,8 +134,8 @@ def keep_part(raw: Path) -> Callable[[bytes], Path]:
 
 
 def names(folder: Path) -> list[str]:
-    """What lies in a folder, hidden files and left-overs included."""
-    return sorted(os.listdir(folder))
+    """What lies in a folder, hidden files and left-overs included, but for the lock."""
+    return sorted(set(os.listdir(folder)) - {f".{NAME}.lock"})
 
 
 def one_line(error: pytest.ExceptionInfo[PlumblineError]) -> str:
@@ -156,6 +157,23 @@ class TestDownload:
         (raw / NAME).write_bytes(site.content)
         assert fetch(dataset, raw) == raw / NAME
         assert site.asked == []
+
+    def test_a_file_that_is_there_may_lie_in_a_folder_that_is_read_only(
+        self, site: Site, dataset: Dataset, raw: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        raw.mkdir()
+        (raw / NAME).write_bytes(site.content)
+        monkeypatch.setattr("plumbline.data.fetch.locked", None)  # the tests may run as root, who may write anywhere
+        assert fetch(dataset, raw) == raw / NAME
+
+    def test_several_processes_that_want_it_at_once_download_it_once(
+        self, site: Site, dataset: Dataset, raw: Path
+    ) -> None:
+        site.cuts = [100_000] * (ATTEMPTS - 1)
+        with ThreadPoolExecutor(4) as pool:
+            paths = list(pool.map(lambda _: fetch(dataset, raw), range(4)))
+        assert {path.read_bytes() for path in paths} == {site.content}
+        assert site.asked == [None, "bytes=100000-", "bytes=200000-"]
 
     def test_a_file_that_is_there_but_wrong_is_replaced(self, site: Site, dataset: Dataset, raw: Path) -> None:
         raw.mkdir()

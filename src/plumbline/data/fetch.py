@@ -9,8 +9,10 @@ from typing import IO, Any
 import pooch
 import requests
 import urllib3
+from pooch.hashes import hash_matches
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.locks import locked
 from plumbline.data.datasets import Dataset
 
 TIMEOUT = (20, 60)
@@ -105,7 +107,15 @@ def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path
         raise PlumblineError(
             f"{dataset.file} has no address{_lacking(mirror)}: put it into a folder and name that in PLUMBLINE_MIRROR"
         )
-    directory.mkdir(parents=True, exist_ok=True)
+    if not (path.is_file() and hash_matches(path, dataset.hash)):  # else the folder may well be read-only
+        # Two processes that append to one partial file would spoil it for both.
+        with locked(directory / f".{dataset.file}.lock", "fetches this file"):
+            _retrieve(dataset, path, part, mirror, mirrored)
+    return path
+
+
+def _retrieve(dataset: Dataset, path: Path, part: Path, mirror: Path | None, mirrored: Path | None) -> None:
+    """Put the verified file of a data set at `path`; see `fetch`."""
     if dataset.hash is None:
         part.unlink(missing_ok=True)  # without a checksum, a change of the source would pass unnoticed
     pooch.get_logger().setLevel("WARNING")  # its messages name the source even for the mirror
@@ -113,8 +123,8 @@ def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path
         pooch.retrieve(
             url=dataset.url or f"mirror/{dataset.file}",
             known_hash=dataset.hash,
-            fname=dataset.file,
-            path=directory,
+            fname=path.name,
+            path=path.parent,
             downloader=copy_from(mirrored) if mirrored else resume_into(part),
         )
     except requests.RequestException as error:  # first, since some of these are ValueErrors too
@@ -129,7 +139,6 @@ def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path
     except ValueError as error:  # pooch raises it for a wrong checksum
         part.unlink(missing_ok=True)
         raise _wrong_checksum(dataset, mirrored, error) from error
-    return path
 
 
 def _lacking(mirror: Path | None) -> str:
