@@ -164,7 +164,7 @@ def _no_data() -> None:
         ("random", {"against": ["sobl"]}, "unknown method 'sobl': did you mean 'sobol'"),
         ("random", {"against": []}, "none of atlas-logei, atlas-ucb, botorch-loop is on file on these tasks"),
         ("random", {"seeds": 0}, "no seeds"),
-        ("random", {"seeds": [3, 4]}, r"seeds: give their number; those of the atlas are 0, 1, \.\.\. \(got"),
+        ("random", {"seeds": [3, 4]}, r"seeds: a whole number or None is wanted \(got \[3, 4\]\)"),
         ("random", {"cores": 0}, r"cores: one or more \(got 0\)"),
         ("random", {"timeout": 0}, r"timeout: seconds above 0, at most 1e\+09 \(got 0\)"),
         ("random", {"table": "means"}, "unknown table 'means'"),

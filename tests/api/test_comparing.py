@@ -104,7 +104,7 @@ def test_registered_classes() -> None:
     [
         ((["ucb", "cucb"], "levy-20"), {"of": "first"}, "unknown number of a run 'first': allowed: last, mean, median"),
         ((["ucb", "cucb"], "levy-20"), {"location": "mode"}, "unknown location 'mode': allowed: mean, median"),
-        (("ucb", "levy-20"), {}, r"methods: name two or more, the baseline first \(got ucb\)"),
+        (("ucb", "levy-20"), {}, r"methods: name two or more, the baseline first \(got 'ucb'\)"),
         ((["ucb", "ucb"], "levy-20"), {}, "methods: 'ucb' is there twice"),
         ((["ucb", "cucb"],), {}, "no task: name one, or an experiment"),
         ((["ucb", "cucbb"], "levy-20"), {}, "unknown method 'cucbb': did you mean 'cucb'"),

@@ -78,8 +78,8 @@ def test_a_window_is_a_whole_number(window: object) -> None:
 
 
 def test_a_recalibrator_is_a_name() -> None:
-    with pytest.raises(PlumblineError, match="unknown recalibrator"):
-        pb.diagnose(made(1.0), recalibrator=["gp"])
+    with pytest.raises(PlumblineError, match="unknown recalibrator 'gpp': did you mean 'gp'"):
+        pb.diagnose(made(1.0), recalibrator="gpp")
 
 
 @pytest.mark.parametrize(

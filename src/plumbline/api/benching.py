@@ -5,11 +5,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+from plumbline.api.arguments import checked
 from plumbline.api.editions import AtlasGrid, atlas, domain_of, refusal_of
 from plumbline.api.own_methods import OwnMethod, own_method
 from plumbline.api.repository import find_repository
 from plumbline.api.running import NestedOptions, one_thread, seed_numbers
-from plumbline.core.errors import PlumblineError, shown, unknown
+from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.libraries import installed_version
 from plumbline.core.places import ATLAS, STORE, on_file, own_folder
 from plumbline.core.words import names_of
@@ -33,6 +34,7 @@ TIMEOUT = 600.0
 """Seconds that a call of a method's code may take: ten times what the dearest one of the atlas takes."""
 
 
+@checked
 def bench(
     target: str,
     *,
@@ -193,8 +195,6 @@ class Bench:
         entries = grid.entries.methods
         self.legends = {name: entries[name].legend for name in self.against if name in entries}
         paired = int(self.here.loc[self.here["method"].isin(self.against), "seeds"].max())
-        if isinstance(seeds, Iterable):
-            raise PlumblineError(f"seeds: give their number; those of the atlas are 0, 1, ... (got {shown(seeds)})")
         self.seeds = len(seed_numbers(paired if seeds is None else seeds))
         self.notes = [f"{task}: left out: {reason}" for task, reason in reasons.items()]
         if self.seeds > paired:

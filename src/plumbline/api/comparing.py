@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from plumbline.api.arguments import checked
 from plumbline.api.sources import Place, Source, find_runs
-from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.errors import PlumblineError, shown, unknown
 from plumbline.core.words import names_of
 from plumbline.study.claims import Of
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from plumbline.statistics.over_seeds import Location
 
 
+@checked
 def compare(
     methods: str | Iterable[str],
     task: str = "",
@@ -76,6 +78,7 @@ def compare(
     return frame
 
 
+@checked
 def seeds(
     methods: str | Iterable[str],
     task: str,
@@ -135,7 +138,9 @@ def _runs(methods: str | Iterable[str], task: str, metric: str, of: Of, place: P
     """Return the names of the methods, and their runs."""
     names = names_of(methods, "methods")
     if len(names) < 2:
-        raise PlumblineError(f"methods: name two or more, the baseline first (got {', '.join(names) or 'none'})")
+        raise PlumblineError(
+            f"methods: name two or more, the baseline first (got {shown(names[0]) if names else 'none'})"
+        )
     if len(set(names)) < len(names):
         raise PlumblineError(f"methods: {next(one for one in names if names.count(one) > 1)!r} is there twice")
     if of not in get_args(Of):

@@ -1,11 +1,11 @@
 """A check of the forecasts of a surrogate model, from any library."""
 
-from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from plumbline.core.errors import PlumblineError, shown, unknown
+from plumbline.api.arguments import checked
+from plumbline.core.errors import PlumblineError, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +19,7 @@ LONGEST_WINDOW = 1_000_000
 """Earlier forecasts from which a recalibrator learns at most."""
 
 
+@checked
 def diagnose(
     forecasts: "pd.DataFrame | str | Path", *, window: int = 50, recalibrator: "Recalibrator" = "isotonic"
 ) -> "pd.DataFrame":
@@ -58,9 +59,7 @@ def diagnose(
     from plumbline.methods.calibrated.recalibration import recalibrated_scale
 
     if recalibrator not in get_args(Recalibrator):
-        raise unknown("recalibrator", str(recalibrator), get_args(Recalibrator))
-    if not isinstance(window, Integral):
-        raise PlumblineError(f"window: a whole number is wanted (got {shown(window)})")
+        raise unknown("recalibrator", recalibrator, get_args(Recalibrator))
     if window > LONGEST_WINDOW:
         raise PlumblineError(f"window: at most {LONGEST_WINDOW:,} (got {window})")
     if window < FEWEST:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from plumbline.api.arguments import checked
 from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.places import ATLAS, on_file, own_folder
@@ -27,6 +28,7 @@ CORNER = "ATLAS-corner"
 """The experiment of the quick preset, whose trials are part of no edition."""
 
 
+@checked
 def atlas(
     part: Part = "rounds",
     *,

@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from plumbline.api.arguments import checked
 from plumbline.api.repository import find_repository, find_study
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.places import ATLAS, REFERENCE, on_file
@@ -22,6 +23,7 @@ NAMES = {
 """Columns of a file of runs that read better under other names."""
 
 
+@checked
 def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "") -> "pd.DataFrame":
     """Return the runs of an experiment: the stored ones, or those of a preset that was run here.
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from plumbline.api.arguments import checked
 from plumbline.api.repository import find_repository, study_names
 from plumbline.api.written import entry_files, read_written
 from plumbline.core.errors import unknown
@@ -154,6 +155,7 @@ def class_names(kind: str) -> list[str]:
     return [name for _, name, _, _ in _classes(kind)]
 
 
+@checked
 def classes(kind: str = "", name: str = "") -> "pd.DataFrame":
     """Return the registered classes, or the options of one.
 

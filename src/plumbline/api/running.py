@@ -10,6 +10,7 @@ from operator import index
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
 
+from plumbline.api.arguments import checked
 from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError, shown
 from plumbline.core.nested import merge
@@ -246,6 +247,7 @@ def reason_of_failure(folder: "TrialFolder") -> str:
     return f"{reason} ({pointer}{folder.cleared_by})"
 
 
+@checked
 def run(
     method: str = "",
     task: str = "",

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import yaml
 
+from plumbline.api.arguments import checked
 from plumbline.api.defaults import fill_in, with_defaults
 from plumbline.api.listings import claims
 from plumbline.api.repository import find_repository, find_study, study_names
@@ -44,6 +45,7 @@ class Resolved:
     tree: Tree
 
 
+@checked
 def show(kind: Shown, name: str) -> None:
     """Print a method, a task, an experiment or a claim in full, with the origin of each value.
 

@@ -32,15 +32,15 @@ def unknown(
     """
     names = sorted(allowed)
     if not names:
-        return PlumblineError(f"unknown {kind} {name!r}: there is none")
+        return PlumblineError(f"unknown {kind} {shown(name)}: there is none")
     every = sorted({*names, *besides})
     near = _near(name, every)
     hint = f"did you mean {near[0]!r}? " if near else ""
     if len(names) <= LISTED:
-        return PlumblineError(f"unknown {kind} {name!r}: {hint}allowed: {', '.join(every)}")
+        return PlumblineError(f"unknown {kind} {shown(name)}: {hint}allowed: {', '.join(every)}")
     told = f": `{listing}` lists them" if listing else ""
     some = "" if near else f"{', '.join(names[:3])} ... "
-    return PlumblineError(f"unknown {kind} {name!r}: {hint}{some}{len(names)} {are}{told}")
+    return PlumblineError(f"unknown {kind} {shown(name)}: {hint}{some}{len(names)} {are}{told}")
 
 
 def _near(name: str, names: Sequence[str]) -> list[str]:

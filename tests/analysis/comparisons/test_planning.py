@@ -85,5 +85,5 @@ def test_from_what_nothing_follows(ours: np.ndarray, theirs: np.ndarray, reason:
 
 
 def test_one_seed_has_no_power() -> None:
-    with pytest.raises(PlumblineError, match="given: a comparison takes two seeds or more"):
+    with pytest.raises(PlumblineError, match="given: a comparison takes 2 to 100,000 seeds"):
         seed_plans(both(APART, START), NAMES, "bowl", EffectSize(0.1, True), given=1)

@@ -17,6 +17,8 @@ from plumbline.study.claims import Of
 Array = NDArray[np.float64]
 
 POWERS = (0.8, 0.9)
+MOST_GIVEN = 100_000
+"""Seeds of a study whose power is simulated: of more it takes gigabytes."""
 FEWEST = 4
 """Seeds that are taken to show a spread."""
 
@@ -105,14 +107,14 @@ def seed_plans(
         effect: that is to be seen.
         metric: the only one; all where none is named.
         of: the number of each run.
-        given: a number of seeds whose power is told too, two or more.
+        given: a number of seeds whose power is told too, 2 to `MOST_GIVEN`.
 
     Raises:
         PlumblineError: a name without runs, too few common seeds, differences without a spread, or a share of a mean
             that is zero.
     """
-    if given < 2:
-        raise PlumblineError(f"given: a comparison takes two seeds or more (got {given})")
+    if not 2 <= given <= MOST_GIVEN:
+        raise PlumblineError(f"given: a comparison takes 2 to {MOST_GIVEN:,} seeds (got {given})")
     plans: list[SeedPlan] = []
     reason = ""
     baseline, *others = methods

@@ -1,0 +1,66 @@
+"""Arguments of the Python interface: one of the wrong kind is refused by its name, before anything is done."""
+
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from functools import wraps
+from numbers import Integral, Real
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
+
+from plumbline.core.errors import PlumblineError, shown
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+KINDS: dict[Any, tuple[str, tuple[type, ...]]] = {
+    str: ("text", (str,)),
+    bool: ("True or False", (bool,)),
+    int: ("a whole number", (Integral,)),
+    float: ("a number", (Real,)),
+    Path: ("a path", (str, os.PathLike)),
+    Mapping: ("a mapping", (Mapping,)),
+    NoneType: ("None", (NoneType,)),
+}
+"""Words for what annotations ask for, and the classes that will do: NumPy's numbers are among them."""
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function, which raises PlumblineError where an argument is not of the kind that it is annotated with.
+
+    Whether a name is known, and what a list may contain, is for the function to say.
+    """
+    signature = inspect.signature(function)
+    kinds = {one.name: _kinds(one) for one in signature.parameters.values()}
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name, value in signature.bind(*args, **kwargs).arguments.items():
+            if kinds[name] and not any(_is(value, kind) for kind in kinds[name]):
+                wanted = " or ".join(KINDS[kind][0] for kind in kinds[name])
+                raise PlumblineError(f"{name}: {wanted} is wanted (got {shown(value)})")
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _kinds(parameter: inspect.Parameter) -> list[Any]:
+    """Return the keys of `KINDS` that a parameter may be of; none where it may be something else.
+
+    A literal is text here, so that the function can say which words are allowed. So is what only type checkers can look
+    up, if the default is.
+    """
+    annotation = parameter.annotation
+    if isinstance(annotation, str):
+        return [str] if isinstance(parameter.default, str) else []
+    union = get_origin(annotation) in (UnionType, Union)
+    origins = [get_origin(one) or one for one in (get_args(annotation) if union else (annotation,))]
+    kinds = [str if one is Literal else one for one in origins]
+    return kinds if all(kind in KINDS for kind in kinds) else []
+
+
+def _is(value: object, kind: Any) -> bool:
+    if isinstance(value, bool) and kind is not bool:
+        return False
+    return isinstance(value, KINDS[kind][1])
