@@ -26,6 +26,7 @@ def failed(store: Path, reason: str) -> TrialFolder:
         ("TimeoutError: no answer within 1.2e+06 s", 1e7, False),
         ("TimeoutError: no answer within 5 s", None, False),
         ("TimeoutError: the socket", None, True),
+        ("TimeoutError: no answer within a few s", None, True),
         ("ValueError: TimeoutError: no answer within 5 s", None, True),
     ],
 )
@@ -43,6 +44,15 @@ def test_the_words_are_those_of_the_limit(tmp_path: Path) -> None:
     folder = failed(tmp_path, f"TimeoutError: {caught.value}")
     with timeout_of_trials(0.06, [folder]):
         assert not folder.failed
+
+
+@pytest.mark.parametrize("name", ["error.json", "records.parquet"])
+def test_damaged_results_are_left_to_the_trial(name: str, tmp_path: Path) -> None:
+    folder = failed(tmp_path, "TimeoutError: no answer within 5 s")
+    (folder.path / name).write_bytes(b"PAR1 and no more")
+    with timeout_of_trials(None, [folder]):
+        assert folder.error_path.is_file()
+        assert (folder.path / name).read_bytes() == b"PAR1 and no more"
 
 
 def test_an_impossible_limit_forgets_nothing(tmp_path: Path) -> None:

@@ -46,8 +46,9 @@ def forest(bench: Bench, result: Compared, kind: str) -> bytes:
 
 def protocol(bench: Bench, result: Compared) -> "Protocol":
     """Return what was run."""
+    from plumbline.analysis.atlas.citations import PAPERS
     from plumbline.analysis.atlas.edition import EDITION
-    from plumbline.analysis.atlas.paragraph import PAPERS, Protocol
+    from plumbline.analysis.atlas.paragraph import Protocol
     from plumbline.analysis.comparisons.effects import ALL
 
     libraries = dict.fromkeys([*LIBRARIES, *catalogue().find("method", bench.method.ref.name).libraries])

@@ -101,7 +101,6 @@ def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path
     if dataset.file is None:
         raise PlumblineError(f"dataset {dataset.name!r} is generated: there is nothing to fetch")
     path = directory / dataset.file
-    part = directory / f"{dataset.file}.part"
     mirrored = mirror / dataset.file if mirror is not None and (mirror / dataset.file).is_file() else None
     if mirrored is None and dataset.url is None:
         raise PlumblineError(
@@ -110,12 +109,13 @@ def fetch(dataset: Dataset, directory: Path, mirror: Path | None = None) -> Path
     if not (path.is_file() and hash_matches(path, dataset.hash)):  # else the folder may well be read-only
         # Two processes that append to one partial file would spoil it for both.
         with locked(directory / f".{dataset.file}.lock", "fetches this file"):
-            _retrieve(dataset, path, part, mirror, mirrored)
+            _retrieve(dataset, path, mirror, mirrored)
     return path
 
 
-def _retrieve(dataset: Dataset, path: Path, part: Path, mirror: Path | None, mirrored: Path | None) -> None:
+def _retrieve(dataset: Dataset, path: Path, mirror: Path | None, mirrored: Path | None) -> None:
     """Put the verified file of a data set at `path`; see `fetch`."""
+    part = path.with_name(f"{path.name}.part")
     if dataset.hash is None:
         part.unlink(missing_ok=True)  # without a checksum, a change of the source would pass unnoticed
     pooch.get_logger().setLevel("WARNING")  # its messages name the source even for the mirror

@@ -3,12 +3,13 @@
 import math
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+from plumbline.core.errors import PlumblineError
 from plumbline.core.plugins import call_timeout
 from plumbline.store.folder import TrialFolder
 
-OUT_OF_TIME = re.compile(r"TimeoutError: no answer within (\S+) s\b")
+OUT_OF_TIME = re.compile(r"TimeoutError: no answer within (\d+(?:\.\d+)?(?:e[+-]\d+)?) s\b")
 """How the reason of a failure by `plumbline.core.plugins.call_timeout` begins."""
 
 
@@ -19,13 +20,13 @@ def timeout_of_trials(seconds: float | None, folders: Iterable[TrialFolder]) -> 
     The failures of these trials by a shorter limit are forgotten, so that they continue from their checkpoints.
 
     Raises:
-        PlumblineError: the seconds are not above 0, or more than a timer holds; or the records of a trial that failed
-            cannot be read.
+        PlumblineError: the seconds are not above 0, or more than a timer holds.
     """
     with call_timeout(seconds):
         for folder in folders:
             if folder.error_path.is_file():
-                with folder.lock():
+                # Results that cannot be read are set aside when the trial runs.
+                with folder.lock(), suppress(PlumblineError):
                     if folder.failed and _ran_out_of_less(folder, seconds):
                         folder.forget()
         yield

@@ -1,8 +1,8 @@
-"""The paragraph says what was run, and the entry is that of the study."""
+"""The paragraph says what was run, and cites the study and the papers of the methods compared with."""
 
-from plumbline.analysis.atlas.paragraph import PAPERS, Protocol, bibtex, methods_paragraph, methods_text
+from plumbline.analysis.atlas.citations import PAPERS
+from plumbline.analysis.atlas.paragraph import Protocol, methods_paragraph, methods_text
 from plumbline.api.repository import find_repository
-from plumbline.registry.catalogue import catalogue
 
 CITATION = find_repository() / "CITATION.cff"
 
@@ -38,18 +38,3 @@ def test_the_paragraph() -> None:
     plain = methods_text(protocol, CITATION)
     assert "conformal EI (Stanton et al., 2023), LOCBO (Kim et al., 2025) are" in plain
     assert "@" not in plain
-
-
-def test_each_paper_is_in_the_citation_file_and_its_methods_in_a_folder() -> None:
-    folders = {one.module.split(".")[2] for one in catalogue().method.values()}
-    assert set(PAPERS) <= folders
-    named = {title: title for title in PAPERS.values()}
-    assert bibtex(CITATION, Protocol("", [], named, [], [], [], 0, (0, 0), "2026.12", {})).count("\n@") == len(PAPERS)
-
-
-def test_the_entry_is_that_of_the_citation_file() -> None:
-    entry = bibtex(CITATION, Protocol("", [], {}, [], [], [], 0, (0, 0), "2026.12", {}))
-    assert "author = {{the plumbline developers}}" in entry
-    assert "title = {{plumbline: a reproducibility study of Bayesian optimisation under imperfect models}}" in entry
-    assert "year = {2026}" in entry
-    assert "note = {Atlas edition 2026.12}" in entry

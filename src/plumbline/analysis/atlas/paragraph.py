@@ -2,29 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from plumbline.core.options import read_yaml
+from plumbline.analysis.atlas.citations import bibtex, cited, references
 from plumbline.core.words import counted
-
-PAPERS = {
-    "calibrated": "Calibrated Uncertainty Estimation Improves Bayesian Optimization",
-    "conformal": "Bayesian Optimization with Conformal Prediction Sets",
-    "localised": "Robust Bayesian Optimization via Localized Online Conformal Prediction",
-    "sparse": "Approximation-Aware Bayesian Optimization",
-}
-"""Titles of the papers in `CITATION.cff`, by the folder of `plumbline.methods` that their methods are in."""
-
-
-FIELDS = {
-    "journal": "journal",
-    "volume": "volume",
-    "year": "year",
-    "version": "version",
-    "doi": "doi",
-    "note": "notes",
-}
-"""Of an entry of BibTeX, and what they are called in `CITATION.cff`."""
 
 
 class Protocol(NamedTuple):
@@ -62,7 +43,8 @@ def methods_paragraph(protocol: Protocol, citation: Path) -> str:
         protocol: what was run.
         citation: the file `CITATION.cff`.
     """
-    text, entries = methods_text(protocol, citation, markdown=True), bibtex(citation, protocol)
+    text = methods_text(protocol, citation, markdown=True)
+    entries = bibtex(citation, protocol.edition, protocol.papers.values())
     return f"{text}\n\n```bibtex\n{entries}```\n"
 
 
@@ -76,10 +58,9 @@ def methods_text(protocol: Protocol, citation: Path, markdown: bool = False) -> 
     """
     one = protocol
     cite = " [@plumbline]" if markdown else ""
-    references = _references(citation)
+    papers = references(citation)
     against = ", ".join(
-        f"{name} {_cited(references[one.papers[name]], markdown)}" if name in one.papers else name
-        for name in one.against
+        f"{name} {cited(papers[one.papers[name]], markdown)}" if name in one.papers else name for name in one.against
     )
     count = len(one.titles)
     budgets = " or ".join(f"{first} + {rounds}" for first, rounds in sorted(set(one.budgets)))
@@ -99,61 +80,3 @@ def methods_text(protocol: Protocol, citation: Path, markdown: bool = False) -> 
         "bootstrap's. P-values are two-sided and corrected by Holm's method for the number of methods compared with. "
         f"Software: {versions}."
     )
-
-
-def bibtex(citation: Path, protocol: Protocol) -> str:
-    """Return the entry of the study, with the edition of the atlas and its year, and those of the papers.
-
-    Args:
-        citation: the file `CITATION.cff`.
-        protocol: what was run.
-    """
-    study = {
-        **_fields(read_yaml(citation)),
-        "year": protocol.edition.partition(".")[0],
-        "note": f"Atlas edition {protocol.edition}",
-    }
-    references = _references(citation)
-    papers = [references[title] for title in dict.fromkeys(protocol.papers.values())]
-    entries = [("software", "plumbline", study), *((_kind(one), _key(one), _fields(one)) for one in papers)]
-    return "\n".join(_entry(*one) for one in entries)
-
-
-def _references(citation: Path) -> dict[str, dict[str, Any]]:
-    """Return the references of `CITATION.cff` by title."""
-    about: Any = read_yaml(citation)
-    return {one["title"]: one for one in about["references"]}
-
-
-def _cited(reference: Mapping[str, Any], markdown: bool) -> str:
-    names = [author["family-names"] for author in reference["authors"]]
-    who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
-    return f"[@{_key(reference)}]" if markdown else f"({who}, {reference['year']})"
-
-
-def _key(reference: Mapping[str, Any]) -> str:
-    return f"{reference['authors'][0]['family-names'].lower()}{reference['year']}"
-
-
-def _kind(reference: Mapping[str, Any]) -> str:
-    return "inproceedings" if "conference" in reference else "article"
-
-
-def _fields(about: Mapping[str, Any]) -> dict[str, str]:
-    """Return the fields of an entry of BibTeX that an entry of `CITATION.cff` has."""
-    names = (
-        f"{{{author['name']}}}" if "name" in author else f"{author['family-names']}, {author['given-names']}"
-        for author in about["authors"]
-    )
-    fields = {
-        "author": " and ".join(names),
-        "title": f"{{{about['title']}}}",
-        "booktitle": about.get("conference", {}).get("name"),
-        **{name: about.get(source) for name, source in FIELDS.items()},
-    }
-    return {name: str(value) for name, value in fields.items() if value is not None}
-
-
-def _entry(kind: str, key: str, fields: Mapping[str, str]) -> str:
-    lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items())
-    return f"@{kind}{{{key},\n{lines}}}\n"

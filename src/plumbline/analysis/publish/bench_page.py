@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from plumbline.analysis.atlas.paragraph import Protocol, bibtex, methods_text
+from plumbline.analysis.atlas.citations import bibtex
+from plumbline.analysis.atlas.paragraph import Protocol, methods_text
 from plumbline.analysis.atlas.standing import MEASURED, Difference
 from plumbline.analysis.comparisons.effects import ALL
 from plumbline.analysis.comparisons.numbers import OPEN, interval, is_open, probability, short
@@ -72,5 +73,5 @@ def bench_page(
         notes=notes,
         terms=terms(standing, differences, len(protocol.against)),
         text=methods_text(protocol, citation),
-        bibtex=bibtex(citation, protocol),
+        bibtex=bibtex(citation, protocol.edition, protocol.papers.values()),
     )
