@@ -15,6 +15,7 @@ RUN if [ "$TORCH" = locked ]; then \
     fi
 COPY pyproject.toml README.md LICENSE CITATION.cff ./
 COPY config ./config
+COPY profiles ./profiles
 COPY results ./results
 COPY slurm ./slurm
 COPY src ./src

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -45,6 +46,14 @@ def test_both_copy_the_same_and_all_of_it_is_there() -> None:
     assert files() == let_through()
     assert {name.partition("/")[0] for name in let_through()} == copied()
     assert [name for name in let_through() if not (ROOT / name).exists()] == []
+
+
+def test_they_copy_all_that_the_package_holds() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    held = [*wheel["packages"], *wheel["force-include"], project["project"]["readme"]]
+    there = [Path(name) for name in let_through()]
+    assert [name for name in held if not any(Path(name).is_relative_to(one) for one in there)] == []
 
 
 def test_both_install_alike_from_the_locks() -> None:
