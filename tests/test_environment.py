@@ -73,6 +73,7 @@ def imported_by_the_package() -> set[str]:
     return {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"plumbline"}
 
 
+@pytest.mark.slow
 def test_every_import_is_of_a_dependency() -> None:
     """In an environment with the declared dependencies alone, nothing is missing: not by the way of another one."""
     declared = {*EXPORT.dependencies(), *EXPORT.dependencies("peers")}

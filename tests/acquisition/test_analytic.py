@@ -37,6 +37,7 @@ UTILITIES: dict[str, Pair] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UTILITIES)
 @settings(max_examples=25)
 @given(

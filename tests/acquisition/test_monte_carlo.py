@@ -121,6 +121,7 @@ shapes = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UTILITIES)
 @settings(max_examples=25)
 @given(**shapes, ahead=st.sampled_from([-5.0, 0.0, 8.0, 300.0]))

@@ -36,6 +36,7 @@ def test_seeds_pair_with_those_on_file(bench: Any) -> None:
     assert found.attrs["notes"] == []
 
 
+@pytest.mark.slow
 def test_a_class_by_its_path_stands_among_those_on_file(bench: Any) -> None:
     found = bench("ask_tell_cases:Steps", table="standing")
     assert sorted(found["method"]) == ["Steps", "random", "sobol"]
@@ -53,6 +54,7 @@ def test_more_seeds_than_on_file_are_run_and_unpaired(bench: Any) -> None:
     assert found.attrs["notes"] == ["seeds 2 to 2: run, and unpaired: random have none on file"]
 
 
+@pytest.mark.slow
 def test_a_task_that_starts_elsewhere_is_not_compared(small_atlas: Path, bench: Any, tmp_path: Path) -> None:
     """As one does with another trained model: its seeds have no pairs."""
     edition = tmp_path / "edition"
@@ -73,6 +75,7 @@ def test_a_task_that_starts_elsewhere_is_not_compared(small_atlas: Path, bench: 
         bench("random", folder=edition, tasks="common-branin-0.0")
 
 
+@pytest.mark.slow
 def test_a_failure_is_a_row_with_file_and_line_and_the_rest_goes_on(
     bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -175,6 +175,7 @@ def test_every_blas_has_one_thread_while_a_trial_runs(monkeypatch: pytest.Monkey
         assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {2}
 
 
+@pytest.mark.slow
 def test_a_run_hands_on_how_many_seeds_go_in_lockstep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from plumbline.methods.gp.single_outcome import GPMethod
 

@@ -26,6 +26,7 @@ def bench(run: Any, small_atlas: Path, atlas_grid: AtlasGrid, monkeypatch: pytes
     return lambda target, *options: run("bench", target, *usual, *options)
 
 
+@pytest.mark.slow
 def test_it_prints_each_task_and_the_place_and_writes_files(bench: Callable[..., Any], tmp_path: Path) -> None:
     files = ("--csv", "d.csv", "--latex", "d.tex", "--figure", "d.pdf", "--paragraph", "d.md", "--page", "d.html")
     code, output, errors = bench("ask_tell_cases:Steps", "-p", "arguments.length=0.1", *files)

@@ -59,6 +59,7 @@ def test_a_word_is_completed(line: str, words: list[str], completed: Complete) -
     assert completed(line) == words
 
 
+@pytest.mark.slow
 def test_names_are_those_of_the_listings() -> None:
     assert names_of("method") == [*pb.methods()["method"]]
     assert names_of("task") == [*pb.tasks()["task"]]

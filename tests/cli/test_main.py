@@ -93,6 +93,7 @@ def test_a_trial_imports_nothing_that_it_does_not_use(
     assert len(list(tmp_path.glob("*.parquet"))) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["methods", "tasks", "experiments"])
 def test_listings_need_no_tables(command: str, one_core: dict[str, str], root: Path, run: Run) -> None:
     # Where there is no catalogue yet, the first to want it imports torch: this process.

@@ -49,6 +49,7 @@ def test_tracked_runs_have_the_colours_of_figures(run: Run, monkeypatch: pytest.
     assert colours(replace(experiment, legends=legends)) == {"ucb": "#336699", "ucb-code": "#99b2cc"}
 
 
+@pytest.mark.slow
 def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
     """Neither a traceback nor a quiet success where nothing was done."""
     (tiny / "README.md").write_text("# Title\n\nOne, two\nthree, four, five\n")
@@ -118,6 +119,7 @@ def test_what_an_experiment_does_not_have(run: Run, collected: Path) -> None:
     check_one_line(run("figure", "TINY-F9", *SHOWN, "-o", "x.svg"), "unknown experiment 'TINY-F9': did you mean")
 
 
+@pytest.mark.slow
 def test_an_illustration_is_computed_and_drawn(run: Run, tiny: Path) -> None:
     path, svg = tiny / "i/TINY-I1.parquet", tiny / "f/TINY-I1.svg"
     assert run("illustrate", "TINY-I1", "-o", path)[0] == 0

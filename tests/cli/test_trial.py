@@ -270,6 +270,7 @@ class Stuck:
 """
 
 
+@pytest.mark.slow
 def test_a_call_that_takes_too_long_fails_the_trial(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "stuck_trial.py").write_text(STUCK)
     monkeypatch.syspath_prepend(tmp_path)

@@ -30,6 +30,7 @@ def test_cdf_and_density_are_scipys(mean: float, sd: float, z: float) -> None:
     assert predictive.log_prob(one(y)).item() == pytest.approx(norm.logpdf(y, mean, sd), rel=1e-9)
 
 
+@pytest.mark.slow
 @given(means, sds, scores)
 @settings(max_examples=25)
 def test_crps_is_the_integral_that_defines_it(mean: float, sd: float, z: float) -> None:

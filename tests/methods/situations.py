@@ -86,7 +86,7 @@ def outcomes_of(outcomes: int, second: Role = "objective") -> tuple[Outcome, ...
 def stream_of_its_own(stream: torch.Generator) -> Iterator[None]:
     """Fork the global stream and seed it from another, as `plumbline.trials` does."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream.initial_seed() % 2**31)
+        torch.default_generator.manual_seed(stream.initial_seed() % 2**31)
         yield
 
 

@@ -70,6 +70,7 @@ def noisy(seed: int, rounds: int, optimum: float = 1.25) -> list[Row]:
 
 
 class TestEqualToTheLoop:
+    @pytest.mark.slow
     @settings(max_examples=25)
     @given(st.integers(0, 2**31), st.integers(1, 60), st.sampled_from([1.25, math.nan]))
     def test_bests_regrets_and_calibration_to_the_last_digit(self, seed: int, rounds: int, optimum: float) -> None:
@@ -440,6 +441,7 @@ def test_a_million_and_a_half_rows_are_seconds() -> None:
     assert time.process_time() - started < 20
 
 
+@pytest.mark.slow
 def test_no_metric_loads_torch(one_core: dict[str, str]) -> None:
     code = "import sys, plumbline.metrics.registry; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], env=one_core, check=True)

@@ -138,6 +138,7 @@ def test_no_constrained_search_finds_a_better_one(problem: Problem) -> None:
     assert max(found) == pytest.approx(problem.optimum, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_gramacys_minimum_is_where_its_wave_begins(context: Callable[[int], Context]) -> None:
     """Along the edge of the first constraint, to full precision; the second is not active."""
     gramacy = build_problem("constrained-gramacy", {}, context(0))

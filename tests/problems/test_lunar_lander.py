@@ -52,6 +52,7 @@ def test_the_value_is_the_mean_over_the_terrains() -> None:
     np.testing.assert_allclose(problem(terrains=6)(X, noise=False).numpy(), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_code_has_one_terrain_and_other_rewards() -> None:
     expected = [flight(older_lander(), w, 0) for w in GAINS]
     assert problem(variant="code")(X, noise=False).tolist() == expected
@@ -63,6 +64,7 @@ def test_many_terrains_of_the_code_are_refused() -> None:
         problem(variant="code", terrains=50)
 
 
+@pytest.mark.slow
 def test_a_good_controller_lands_and_beats_others() -> None:
     good, middling = problem(terrains=20)(X, noise=False).tolist()
     assert good > 200 > 0 > middling

@@ -48,6 +48,7 @@ def test_every_name_has_a_one_line_summary() -> None:
             assert "\n" not in listing.summary
 
 
+@pytest.mark.slow
 def test_a_warm_cache_needs_no_torch(one_core: dict[str, str], cache: Path) -> None:
     assert catalogue().method
     assert list(cache.rglob("catalogue.json")), "which this process has written"

@@ -130,6 +130,7 @@ def valid(root: Path) -> list[tuple[Kind, str, Json]]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much])
 @given(st.data())
 def test_options_of_all_that_is_registered_are_spelt_alike(valid: list[tuple[Kind, str, Json]], data: Any) -> None:

@@ -180,6 +180,7 @@ def test_what_only_says_what_things_are_is_in_no_digest() -> None:
     )
 
 
+@pytest.mark.slow
 def test_own_imports_are_absolute(root: Path) -> None:
     """A relative import would not be followed."""
     import ast

@@ -34,6 +34,7 @@ class TestMean:
         assert high - students.high > 0.1 * (students.high - students.low)
         assert low == pytest.approx(students.low)
 
+    @pytest.mark.slow
     def test_the_bootstrap_is_a_literal_loop(self) -> None:
         """Studentised means of 20,000 samples drawn one by one."""
         values = np.exp(drawn(8))

@@ -133,6 +133,7 @@ class TestMedianInterval:
         few_low, _, few_high = median_interval(values[:20])
         assert (few_high - few_low > high - low).all()
 
+    @pytest.mark.slow
     def test_its_width_is_that_of_theory(self) -> None:
         """The median of n normal values has a standard error of 1.2533 / sqrt(n)."""
         values = np.random.default_rng(1).normal(size=(2_000, 5))

@@ -231,6 +231,7 @@ def test_the_names_of_columns(tmp_path: Path) -> None:
         records.read_names(tmp_path / "absent.parquet")
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_changes_no_value(tmp_path: Path) -> None:
     """Pages have checksums; a name of a column that is damaged is another name."""
     path = tmp_path / "records.parquet"

@@ -554,6 +554,7 @@ def test_what_was_found_right_needs_neither_torch_nor_matplotlib(root: Path, one
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_the_committed_configuration_loads_at_once(root: Path) -> None:
     config = read_config(root / "config/config.yaml", root / "config/paper.yaml")
     load_plan(config, root)

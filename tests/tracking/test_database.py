@@ -70,6 +70,7 @@ def test_a_run_in_bulk_is_what_the_client_makes(bulk: DatabaseStore, single: Cli
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_rows_in_bulk_are_those_of_the_client(bulk: DatabaseStore, single: ClientStore, tmp_path: Path) -> None:
     """In every table: ids aside, which are random there and follow from the run here."""
     tables = []

@@ -298,6 +298,7 @@ def fewer(results: Results, folder: Path) -> Results:
     return other
 
 
+@pytest.mark.slow
 def test_runs_of_records_that_are_gone_go(results: Results, tmp_path: Path) -> None:
     """As those of other code: two runs of one trial would be two seeds in a mean."""
     results.track()

@@ -102,6 +102,7 @@ def rounds_of(done: Results) -> tuple[TrialSpec, list[list[Row]], dict[str, floa
     return done.plan.resolve("TOY-F1").chunks[1].spec, rounds, seconds
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_stream_and_an_import_say_the_same(done: Results, results: Results, empty: Path, tmp_path: Path) -> None:
     spec, rounds, seconds = rounds_of(done)

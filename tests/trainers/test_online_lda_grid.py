@@ -253,6 +253,7 @@ def test_what_was_evaluated_for_another_grid_is_said_and_left(whole: Path, data:
     assert (tmp_path / "small.npz").read_bytes() == whole.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["raises", "is not finite"])
 def test_a_point_that_fails_is_kept_with_the_reason(
     whole: Path,

@@ -37,6 +37,7 @@ def converted(folder: Path, state: dict[str, torch.Tensor], **options: Any) -> S
     return read_selfies_vae(folder / "published.npz")
 
 
+@pytest.mark.slow
 def test_the_weights_arrive(tmp_path: Path, state: dict[str, torch.Tensor]) -> None:
     model = converted(tmp_path, state)
     assert model.vocabulary == PUBLISHED

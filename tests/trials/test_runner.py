@@ -306,6 +306,7 @@ CONFORMAL: dict[str, Any] = {
 """Options of a conformal method whose rounds are cheap."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["cei", "cucb"])
 def test_conformal_seeds_in_lockstep_end_with_the_bytes_of_seeds_alone(
     method: str, cheap_spec: Make, tmp_path: Path

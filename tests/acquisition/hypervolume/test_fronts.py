@@ -14,6 +14,7 @@ def botorchs(ref_point: Tensor, Y: Tensor) -> Tensor:
     return FastNondominatedPartitioning(ref_point=ref_point, Y=Y).get_hypercell_bounds()
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     n=st.integers(1, 12),

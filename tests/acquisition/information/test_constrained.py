@@ -101,6 +101,7 @@ def on_a_line(seed: int, variance: float) -> list[GP]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 3, 6, 7])
 def test_on_a_line_it_is_near_what_40_000_joint_draws_say(seed: int) -> None:
     """Brute force: draws of all values on a grid, the optimum of each, and how an observation and it go together.

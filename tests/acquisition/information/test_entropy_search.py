@@ -157,6 +157,7 @@ def test_joint_entropy_is_of_the_cut_law_given_each_optimum(noise: float) -> Non
         assert found == pytest.approx(float(torch.stack(lost).mean()), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES)
 def test_predictive_entropy_is_that_of_draws_whose_optimum_is_there(noise: float) -> None:
     process = made(8, 2, "matern52", 0, noise=noise)

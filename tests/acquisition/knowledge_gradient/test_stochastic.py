@@ -48,6 +48,7 @@ def test_the_maximiser_may_be_held_where_it_is() -> None:
     torch.testing.assert_close(vjp(Z).squeeze(-1), slope, rtol=1e-2, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_estimate_has_the_mean_of_the_gradient_and_less_noise() -> None:
     judge = DiscreteKnowledgeGradient(process(), GRID[::4], 256)
     queries = somewhere(4, 1, seed=6)
@@ -76,6 +77,7 @@ def test_the_best_end_is_near_the_maximum() -> None:
     assert judge(ends.unsqueeze(-2)).max() > 0.95 * values.max()
 
 
+@pytest.mark.slow
 def test_inner_climbs_begin_where_those_of_the_step_before_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of one iteration each, they come to the top together; alone none would."""
     monkeypatch.setattr(stochastic, "INNER", 1)

@@ -61,6 +61,7 @@ def test_probabilities_are_those_after_correction() -> None:
     plt.close(figure)
 
 
+@pytest.mark.slow
 def test_both_files_are_written(tmp_path: Path) -> None:
     write_figure([finding(-2, -1)], "made", tmp_path)
     assert (tmp_path / "interventions.png").stat().st_size > 5_000

@@ -102,6 +102,7 @@ def test_what_stands_beside() -> None:
     assert np.isnan(mean_over_tasks(pd.Series([1.0]), "one task", "score").low)
 
 
+@pytest.mark.slow
 def test_parts_of_the_tasks_pairs_and_rounds() -> None:
     """An effect of one pair on one track shows there alone."""
     trials = made(np.random.default_rng(4), tasks=16).assign(early=0.0, observed=np.nan, recommended=1.0)

@@ -26,6 +26,7 @@ def all_runs(found: Evidence) -> pd.DataFrame:
 
 
 class TestRounds:
+    @pytest.mark.slow
     def test_they_are_what_records_say(self, found: Evidence) -> None:
         filed = on_file(found, rounds=rounds(found, METRICS))
         for pair in found.pairs:
@@ -46,6 +47,7 @@ class TestRounds:
 
 
 class TestRuns:
+    @pytest.mark.slow
     def test_final_values_are_what_records_say(self, found: Evidence) -> None:
         filed = on_file(found, runs=all_runs(found))
         for pair in found.pairs:

@@ -41,6 +41,7 @@ def test_interventions_have_their_known_effects(numbers: AtlasNumbers) -> None:
     assert all(re.fullmatch(r"-?(\d+)?\.\d{3} \(.+ to .+\)", row[3]) for row in found)
 
 
+@pytest.mark.slow
 def test_the_answer_counts_what_the_tables_show(numbers: AtlasNumbers) -> None:
     forecasts, search = numbers.atlas_answer().splitlines()
     _, _, *found = rows(numbers.atlas_interventions())
@@ -108,6 +109,7 @@ def test_totals(numbers: AtlasNumbers) -> None:
     assert {of: numbers.atlas_total(of) for of in totals} == totals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "unanswered"), [("ax", 0), ("atlas-cei", 2)])
 def test_the_analyses_wait_for_methods_that_forecast(tmp_path: Path, method: str, unanswered: int) -> None:
     folder = made_edition(tmp_path / "atlas", tasks=4)

@@ -284,6 +284,7 @@ def test_a_table_keeps_its_columns_whatever_its_words(rows: list[tuple[str, str]
     assert {kind for kind in kinds if not kind.startswith(("t", "paragraph"))} == set()
 
 
+@pytest.mark.slow
 @given(ODD)
 def test_tables_of_verdicts_keep_their_columns(text: str) -> None:
     claim = Claim.model_validate({"source": "p. 1", "statement": text or "none", "seeds": 0, "experiments": []})

@@ -147,6 +147,7 @@ class TestTheSameFigure:
         (reference / "F/provenance.json").write_text(json.dumps(about))
         assert same(shown(plan, evidence_on_file(plan.resolve("E"), reference)), shown(plan, found))
 
+    @pytest.mark.slow
     def test_into_the_same_file(self, tmp_path: Path) -> None:
         plan = plan_of("curves", CURVES)
         reference = kept(tmp_path, plan, drawn=True)

@@ -69,6 +69,7 @@ def test_an_illustration_is_kept_with_where_it_comes_from(tmp_path: Path) -> Non
     assert about == {"experiment": "E", "preset": "quick", "commit": "abc"}
 
 
+@pytest.mark.slow
 def test_figures_are_kept_in_fewer_colours_all_near_their_own(tmp_path: Path) -> None:
     with house_style():
         figure, ((left, right),) = panels(1, 2)
@@ -138,6 +139,7 @@ class TestRunsThatAreKept:
         monkeypatch.setitem(made.LIBRARY.tasks, "bowl", made.LIBRARY.tasks["forrester"])
         return made.planned("K1")
 
+    @pytest.mark.slow
     def test_verdicts_are_judged_by_them(self, plan: Plan, tmp_path: Path) -> None:
         run(tmp_path / "quick", tmp_path / "store")
         keep([plan.resolve("E")], tmp_path / "quick", tmp_path / "store", tmp_path / "reference")

@@ -197,6 +197,7 @@ class TestClaimsOfSeveralExperiments:
 class TestFromWhatIsKept:
     PLAN = staticmethod(lambda **changes: made.plan({"E": made.experiment(seeds=6)}, {"K1": BETTER | changes}))
 
+    @pytest.mark.slow
     def test_verdicts_are_the_same(self, done: Path, folder: Path) -> None:
         plan = self.PLAN(seeds=2, secondary=[TEST | {"metric": "nll", "of": "mean"}])
         keep(folder / "kept", runs_from_records(plan.resolve("E"), done / "records/E.parquet"))

@@ -159,6 +159,7 @@ class TestPlantedClaims:
 
 
 class TestRows:
+    @pytest.mark.slow
     def test_one_a_test_with_all_columns(self, folder: Path) -> None:
         one = claim(
             TEST | {"published": "much", "name": "final regret"},
@@ -191,6 +192,7 @@ class TestRows:
         rows = rows_of(claim(seeds=seeds), planted(folder, ahead=1.0, seeds=FEW_SEEDS + 3))
         assert rows["pattern"].notna().all() == asked
 
+    @pytest.mark.slow
     def test_they_repeat_themselves(self, folder: Path) -> None:
         found = planted(folder, ahead=1.0)
         first, again = (rows_of(claim(seeds=3), found) for _ in range(2))

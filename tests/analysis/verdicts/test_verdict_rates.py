@@ -25,6 +25,7 @@ CHANCE = 0.125
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regrets", [one if i == 0 else pytest.param(one, marks=SLOW) for i, one in enumerate(REGRETS)])
 def test_the_published_size_is_accepted_where_it_is_true(regrets: str) -> None:
     found = verdicts(REGRETS[regrets], [0.5], 50, STUDIES)
@@ -32,6 +33,7 @@ def test_the_published_size_is_accepted_where_it_is_true(regrets: str) -> None:
     assert found["not reproduced"] == found["too small to matter"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("regrets", "least"), [("normal regrets", 0.9), pytest.param("lognormal regrets", 0.5, marks=SLOW)]
 )

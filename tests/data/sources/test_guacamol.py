@@ -494,6 +494,7 @@ class TestTable:
             np.testing.assert_array_equal(table[name], score_smiles(objective, self.SMILES))
         assert table.iloc[1].isna().all()
 
+    @pytest.mark.slow
     def test_blocks_and_jobs_make_no_difference(self) -> None:
         alone = score_table(self.SMILES)
         pd.testing.assert_frame_equal(score_table(self.SMILES, block=7), alone, check_exact=True)

@@ -177,6 +177,7 @@ def test_rows_that_are_all_masked_are_told_apart_by_what_they_would_be_worth() -
     assert torch.equal(proposal.X[0], place.domain.space.rows[worth.argmax()])
 
 
+@pytest.mark.slow
 def test_by_chance_any_of_the_masked_rows_comes_first() -> None:
     place = far_table(5)
     method = make("cucb", place, **MASKED, worthless="chance")

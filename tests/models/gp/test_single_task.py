@@ -209,6 +209,7 @@ def test_fantasies_have_the_posterior_given_them(known: bool) -> None:
         torch.testing.assert_close(posterior.variance[0].squeeze(-1).detach(), told.posterior_moments(where, False)[1])
 
 
+@pytest.mark.slow
 def test_the_knowledge_gradient_and_two_steps_ahead_run_through_it() -> None:
     model = made().as_botorch()
     ahead = qMultiStepLookahead(model, batch_sizes=[1, 1], num_fantasies=[2, 2])
