@@ -51,7 +51,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "not reproduced": "No part holds, and at least one fails.",
         "smaller than published": "No part fails; an effect of the published size is excluded, a smaller one is not.",
         "too small to matter": "No part holds or fails, and in every part an effect that matters is excluded.",
-        "inconclusive at this scale": "No part holds or fails, and no size is excluded: these data cannot tell.",
+        "inconclusive at this scale": "None of the above: these data cannot tell.",
         "cannot fail": "The claim is true of any data, so no experiment can refute it.",
         "does not apply": "The claim is about something that this study does not run.",
     }

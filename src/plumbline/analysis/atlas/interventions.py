@@ -1,6 +1,6 @@
 """The primary analyses of the atlas: effects of interventions on uncertainty, and whether calibration helps the search.
 
-docs/results/atlas-protocol.md has the list, which was fixed before the first trial, and the error rates.
+docs/results/atlas-protocol.md has the list, which was fixed before the first trial that is kept, and the error rates.
 """
 
 from collections.abc import Callable, Mapping, Sequence
