@@ -5,9 +5,11 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pandas.testing import assert_frame_equal
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import (
@@ -177,8 +179,13 @@ class TestCsv:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            (b"", "is no table"),
-            (b"a,b\n1,2\n3,4,5\n", "is no table"),
+            (b"", "is empty"),
+            (b"\n \n", "is empty"),
+            (b"a,b\n1,2\n3,4,5\n", "line 3: 3 cells, and the header has 2"),
+            (b"a,b\n\nx,1,2\ny,3,4\n", "line 3: 3 cells, and the header has 2"),
+            (b"a,b,a\n1,2,3\n", "has two columns 'a'"),
+            (b'a,b\n1,2\n"x,1.25\n', "line 3: no row of a CSV file"),
+            (b"a;b\n1,5;2,5\n", "semicolons between its columns, and not commas"),
             (b"a,b\n1,\xff\n", "is not text in UTF-8, as a CSV file is"),
             (b"a,b\n1,\0\n", "is not text, as a CSV file is"),
             (b"a;b\n1,5;2\n", "semicolons between its columns, and not commas"),
@@ -243,3 +250,63 @@ class TestCsv:
         assert found["commit"].iloc[0] == word
         assert found["commit"].isna().iloc[1]
         assert found["seeds"].sum() == 5
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+    @given(words=st.lists(st.sampled_from(["null", "nan", "NaN", "NA", "None", "n/a", "NULL", "<NA>", "1", "", "x y"])))
+    def test_words_for_nothing_stay_words(self, tmp_path: Path, words: list[str]) -> None:
+        rows = "".join(f"{word},{number}\n" for number, word in enumerate(words))
+        (tmp_path / "x.csv").write_text(f"task,seeds\n{rows}")
+        found = read_csv(tmp_path / "x.csv", ["task"], ["seeds"])
+        assert found["task"].fillna("").tolist() == words
+        assert found["seeds"].tolist() == [*range(len(words))]
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+    @given(
+        before=st.lists(st.sampled_from(["x,1", '"a\nb",2', '"a\n\nb", 3', "", " ", "\t"]), max_size=9),
+        wrong=st.sampled_from(["x,high", "x,", "x", ",,", "x,inf", "x,1,2", '"a\nb",1,2']),
+        after=st.lists(st.sampled_from(["x,1", ""]), max_size=3),
+    )
+    def test_the_line_is_that_of_an_editor(
+        self, tmp_path: Path, before: list[str], wrong: str, after: list[str]
+    ) -> None:
+        start = ["task,b", *before]
+        (tmp_path / "x.csv").write_text("\n".join([*start, wrong, *after, ""]))
+        line = 1 + sum(1 + one.count("\n") for one in start)
+        with pytest.raises(PlumblineError, match=rf"x\.csv(, line {line}:| is no table)") as caught:
+            read_csv(tmp_path / "x.csv", ["task"], ["b"])
+        assert wrong == ",," or f"line {line}: " in str(caught.value)
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+    @given(width=st.integers(1, 4), rows=st.lists(st.integers(1, 5), min_size=1, max_size=5))
+    def test_no_row_is_shifted_or_cut(self, tmp_path: Path, width: int, rows: list[int]) -> None:
+        cells = [[f"{row}.{column}" for column in range(size)] for row, size in enumerate(rows)]
+        text = "".join(",".join(row) + "\n" for row in [list("abcd"[:width]), *cells])
+        (tmp_path / "x.csv").write_text(text)
+        wide = max(rows) > width
+        error = error_of(
+            lambda: (
+                read_csv(tmp_path / "x.csv").fillna(-1).to_numpy().tolist()
+                == [[*map(float, row), *[-1.0] * (width - len(row))] for row in cells]
+            )
+        )
+        assert (error is not None) == wide
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+    @given(
+        st.lists(
+            st.tuples(
+                st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=1).map(str.lstrip),
+                st.integers(-(2**40), 2**40),
+                st.booleans(),
+                st.one_of(st.none(), st.integers(-99, 99).map(lambda number: number / 8)),
+            ),
+            min_size=1,
+        )
+    )
+    def test_what_is_written_is_read(self, tmp_path: Path, rows: list[tuple[str, int, bool, float | None]]) -> None:
+        table = pd.DataFrame(rows, columns=["task", "seeds", "holds", "seconds"]).astype({"seconds": float})
+        table["task"] = table["task"].where(table["task"] != "")
+        table.to_csv(tmp_path / "x.csv", index=False)
+        assert_frame_equal(read_csv(tmp_path / "x.csv", ["task"], ["seeds"]), table, check_dtype=False)
+        dtypes = read_csv(tmp_path / "x.csv").dtypes.astype(str).to_dict()
+        assert dtypes == {"task": "str", "seeds": "int64", "holds": "bool", "seconds": "float64"}

@@ -5,12 +5,23 @@ from typing import Annotated, Any, Literal
 
 import pytest
 import yaml
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import AfterValidator, Field, PositiveInt, ValidationError, model_validator
 
 from plumbline.core.errors import PlumblineError
-from plumbline.core.options import DEEPEST, LARGEST, Options, distinct, parse, parse_yaml, read_yaml
+from plumbline.core.options import (
+    DEEPEST,
+    LARGEST,
+    Options,
+    compose_yaml,
+    distinct,
+    line_of,
+    parse,
+    parse_yaml,
+    read_yaml,
+    yaml_files,
+)
 
 
 class Inner(Options):
@@ -262,10 +273,11 @@ def test_yaml_that_is_meant_as_it_is() -> None:
 def test_files_that_are_no_text(content: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_bytes(content)
-    with pytest.raises(PlumblineError) as caught:
-        read_yaml(path)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+    for read in (read_yaml, compose_yaml, lambda path: line_of(path, "a")):
+        with pytest.raises(PlumblineError) as caught:
+            read(path)
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
 
 
 def test_a_folder_is_no_file_and_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
@@ -273,6 +285,7 @@ def test_a_folder_is_no_file_and_a_byte_order_mark_is_no_text(tmp_path: Path) ->
         read_yaml(tmp_path)
     (tmp_path / "x.yaml").write_text("a: 1\n", encoding="utf-8-sig")
     assert read_yaml(tmp_path / "x.yaml") == {"a": 1}
+    assert line_of(tmp_path / "x.yaml", "a") == 1
 
 
 texts = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="\ufffe\uffff") | st.just("\n"))
@@ -286,7 +299,10 @@ def test_what_is_written_is_read(document: Any) -> None:
     assert parse_yaml(yaml.safe_dump(document, allow_unicode=True), "x") == document
 
 
-@given(st.text(st.sampled_from("ab1:-*&!?{}[],#|>'\"%@` \n\t.0~<=x\ud800\x85\u2028e+_")))
+odd_texts = st.text(st.sampled_from("ab1:-*&!?{}[],#|>'\"%@` \n\t.0~<=x\ud800\x85\u2028e+_"))
+
+
+@given(odd_texts)
 @example("\ud800")
 @example("=: 1")
 @example("!!null x: 1")
@@ -301,3 +317,42 @@ def test_any_text_is_a_document_or_one_line(text: str) -> None:
         lines = str(error)
     assert lines.startswith("x")
     assert "\n" not in lines
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=odd_texts.filter(lambda text: text.isascii()))
+@example(text="a: !!int x")
+@example(text="a: 2024-13-45")
+@example(text="a: !odd x")
+def test_a_composed_file_is_one_that_can_be_read(text: str, tmp_path: Path) -> None:
+    """Their lines are asked for before their values: errors are the same."""
+    path = tmp_path / "x.yaml"
+    path.write_text(text, newline="")
+    said = []
+    for read in (read_yaml, compose_yaml):
+        try:
+            said.append(str(read(path) is None))
+        except PlumblineError as error:
+            said.append(str(error))
+    assert said[0] == said[1] or said == ["True", "False"], "a null is nothing, and a node"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.sets(st.from_regex(r"[.#_a-c]{0,2}[a-c](\.yaml)?[~#]?", fullmatch=True)))
+def test_files_that_are_hidden_or_no_yaml_are_left_out(names: set[str], tmp_path: Path) -> None:
+    folder = tmp_path / str(len(list(tmp_path.iterdir())))
+    folder.mkdir()
+    for name in names:
+        (folder / name).symlink_to("user@machine.1:2")
+    assert yaml_files(folder) == sorted(folder / one for one in names if one.endswith(".yaml") and one[0] != ".")
+
+
+@pytest.mark.parametrize("ending", ["yml", "YML", "Yaml", "YAML"])
+def test_a_file_is_not_overlooked_for_its_ending(ending: str, tmp_path: Path) -> None:
+    for name in (f".a.{ending}", "b.yaml", "c.yaml.orig"):
+        (tmp_path / name).touch()
+    assert yaml_files(tmp_path) == [tmp_path / "b.yaml"]
+    assert yaml_files(tmp_path / "absent") == []
+    (tmp_path / f"a.{ending}").touch()
+    with pytest.raises(PlumblineError, match=rf"a\.{ending} is not read: rename it to a\.yaml$"):
+        yaml_files(tmp_path)

@@ -238,6 +238,18 @@ def test_jobs_by_task_are_of_one_task_and_alike(monkeypatch: pytest.MonkeyPatch)
     assert [len(plan.jobs_by_task()[name]) for name in ("network-2", "network-2~2")] == [2, 1]
 
 
+def test_jobs_by_task_fit_on_a_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_at("quick", chunk=1)
+    chunks = plan.jobs_by_task()["network-2"]
+    lengths = [len(one.model_dump_json()) for one in chunks]
+    for most in (1, max(lengths), lengths[0] + lengths[1], sum(lengths) - 1, sum(lengths)):
+        monkeypatch.setattr("plumbline.study.resolved.LONGEST", most)
+        jobs = [job for name, job in plan.jobs_by_task().items() if name.partition("~")[0] == "network-2"]
+        assert [one for job in jobs for one in job] == chunks
+        assert all(len(job) == 1 or sum(len(one.model_dump_json()) for one in job) <= most for job in jobs)
+        assert (len(jobs) == 1) == (most == sum(lengths))
+
+
 def test_each_chunk_has_a_job_that_its_benchmark_is_called_by() -> None:
     plan = plan_at("quick", chunk=1)
     chunks = {one.id: one for experiment in plan.run.experiments.values() for one in experiment.chunks}

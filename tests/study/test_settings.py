@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from snakemake.utils import update_config
 
 from plumbline.analysis.evidence.runs import COLUMNS
 from plumbline.analysis.verdicts.judge import ExperimentRuns, judge
 from plumbline.analysis.verdicts.rule import MIN_SEEDS
 from plumbline.analysis.verdicts.verdict import runnable_tests
 from plumbline.core.errors import PlumblineError
+from plumbline.core.nested import merge
 from plumbline.statistics.inference import TAIL
 from plumbline.statistics.over_seeds import SHARES
 from plumbline.study.plan import Plan, load_plan
@@ -255,6 +260,40 @@ def test_later_files_win(tmp_path: Path) -> None:
     (tmp_path / "empty.yaml").write_text("# nothing\n")
     config = read_config(tmp_path / "a.yaml", tmp_path / "b.yaml", tmp_path / "empty.yaml")
     assert (config.studies, config.chunk) == (("x",), 1)
+
+
+replaced = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"))
+left_out = st.lists(st.sampled_from("pq"), unique=True)
+fields = {"instead": replaced, "chunk": st.integers(1, 9), "without": left_out}
+
+
+@given(st.lists(st.fixed_dictionaries({}, optional=fields), max_size=4))
+def test_layers_are_merged_as_snakemake_merges_its_configfiles(layers: list[dict[str, Any]]) -> None:
+    merged: dict[str, Any] = {"studies": ["x"]}
+    for layer in layers:
+        update_config(merged, layer)
+    assert read_config({"studies": ["x"]}, *layers).model_dump() == Config.model_validate(merged).model_dump()
+
+
+nested = st.recursive(st.integers(), lambda one: st.dictionaries(st.sampled_from("abc"), one, min_size=1), max_leaves=6)
+mappings = st.dictionaries(st.sampled_from("abc"), nested)
+
+
+@given(mappings, mappings)
+def test_mappings_are_merged_at_any_depth_as_by_snakemake(below: dict[str, Any], above: dict[str, Any]) -> None:
+    expected = deepcopy(below)
+    update_config(expected, above)
+    assert merge(below, above) == expected
+
+
+@given(st.lists(st.sampled_from(["out", "a", ".", ".."]), min_size=1), st.sampled_from(["", "/", "//", "/."]))
+def test_a_folder_has_one_spelling(parts: list[str], end: str) -> None:
+    """Rules write `{results}/trials`, and Python `Path(results) / "trials"`."""
+    for field in ("results", "datasets"):
+        written = "/".join(parts) + end
+        folder = getattr(read_config({"studies": ["x"], field: written}), field)
+        assert folder == str(Path(written))
+        assert folder == "." or f"{folder}/trials" == str(Path(folder) / "trials")
 
 
 @pytest.mark.parametrize(

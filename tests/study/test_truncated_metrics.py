@@ -3,7 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from plumbline.core.errors import PlumblineError
 from plumbline.metrics.summaries import shorten, summarise
 from plumbline.statistics.inference import TAIL
 from plumbline.statistics.means import Mean
@@ -42,6 +45,22 @@ def test_names_come_back() -> None:
     assert truncated_metric("regret", 0.95) == "regret@0.95"
     assert split_metric("regret@0.95") == ("regret", 0.95)
     assert split_metric("regret") == ("regret", 1.0)
+
+
+@given(st.floats(0.001, 1).map(lambda share: float(f"{share:g}")))
+def test_any_share_comes_back(share: float) -> None:
+    assert split_metric(truncated_metric("regret", share)) == ("regret", share)
+
+
+@given(
+    st.floats(max_value=0).map(str)
+    | st.floats(min_value=1, exclude_min=True).map(str)
+    | st.sampled_from(["", "x", "nan", "0.5@0.5", "half", "50%"])
+)
+def test_what_is_no_share_is_refused_with_the_metric(share: str) -> None:
+    with pytest.raises(PlumblineError, match=r"^metric 'regret@.*': a share of the rounds follows @, ") as caught:
+        split_metric(f"regret@{share}")
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("share", "rounds"), [(0.95, 28), (0.5, 15), (1.0, 30)])

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from plumbline.core.errors import unknown
-from plumbline.core.options import read_yaml
+from plumbline.core.errors import PlumblineError, unknown
+from plumbline.core.options import read_yaml, yaml_files
 from plumbline.core.places import STUDIES, shipped, workspace
 from plumbline.study.experiments import Study, load_study
 from plumbline.study.settings import Config, read_config
@@ -19,8 +19,8 @@ def find_repository(start: Path | None = None) -> Path:
 
 
 def study_names(repository: Path) -> list[str]:
-    """Return the names of all studies of a repository, in the configuration or not."""
-    return [path.stem for path in sorted((repository / STUDIES).glob("*.yaml"))]
+    """Return the names of all studies of a repository, in the configuration or not; raise as `yaml_files` does."""
+    return [path.stem for path in yaml_files(repository / STUDIES)]
 
 
 def read_configuration(repository: Path) -> Config:
@@ -34,15 +34,22 @@ def find_study(repository: Path, experiment: str) -> tuple[Path, Study]:
     No other study is checked: one that is being written hinders nobody.
 
     Raises:
-        PlumblineError: there is none, with the nearest names.
+        PlumblineError: there is none, with the nearest names, or with what is wrong in a file that may have it.
     """
     known: list[str] = []
+    unread: list[PlumblineError] = []
     for name in study_names(repository):
         path = repository / STUDIES / f"{name}.yaml"
-        content = read_yaml(path)
+        try:
+            content = read_yaml(path)
+        except PlumblineError as error:
+            unread.append(error)
+            continue
         names = content.get("experiments") if isinstance(content, dict) else None
         if isinstance(names, dict):
             if experiment in names:
                 return path, load_study(path)
             known += map(str, names)
+    if unread:
+        raise unread[0]
     raise unknown("experiment", experiment, known, "plumbline experiments")

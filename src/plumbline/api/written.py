@@ -10,7 +10,7 @@ from yaml.constructor import SafeConstructor
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.nested import merge
-from plumbline.core.options import StrictLoader
+from plumbline.core.options import compose_yaml, yaml_files
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,19 @@ class Written:
 
 
 def entry_files(repository: Path, kind: str) -> list[Path]:
-    """Return the files that hold the entries of a kind, `methods` or `tasks`."""
-    return sorted((repository / "config" / kind).glob("*.yaml"))
+    """Return the files that hold the entries of a kind, `methods` or `tasks`; raise PlumblineError as `yaml_files`."""
+    return yaml_files(repository / "config" / kind)
 
 
 def read_written(paths: list[Path], below: str = "") -> dict[str, Written]:
-    """Return the entries of YAML files by name: their top-level fields, or those of the field `below`."""
+    """Return the entries of YAML files by name: their top-level fields, or those of the field `below`.
+
+    Raises:
+        PlumblineError: what `compose_yaml` refuses.
+    """
     found: dict[str, Written] = {}
     for path in paths:
-        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=StrictLoader)
+        node = compose_yaml(path)
         if below:
             node = next((value for name, _, value in _fields(node) if name == below), None)
         for name, line, value in _fields(node):

@@ -1,5 +1,6 @@
 """Atomic writing of files, their checksums, and reading with errors of one line."""
 
+import csv
 import errno
 import hashlib
 import json
@@ -89,6 +90,11 @@ def warn_damaged(path: Path, reason: str, otherwise: str, *besides: Path) -> Non
     warnings.warn(f"{path} cannot be read ({' '.join(reason.split())[:300]}){moved}: {otherwise}", stacklevel=3)
 
 
+def of_machine(error: BaseException) -> bool:
+    """Return whether a file could not be read for lack of memory, of open files and the like: it may be sound."""
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in (None, errno.ENOENT))
+
+
 @contextmanager
 def reading(path: Path, otherwise: str, *besides: Path) -> Iterator[None]:
     """Set `path` aside where the block cannot read it, with a warning of one line: `otherwise` happens instead.
@@ -104,10 +110,8 @@ def reading(path: Path, otherwise: str, *besides: Path) -> Iterator[None]:
     """
     try:
         yield
-    except MemoryError:
-        raise
     except Exception as error:  # a file half written when a machine crashed may raise any error
-        if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):
+        if of_machine(error):
             raise
         warn_damaged(path, str(error) or type(error).__name__, otherwise, *besides)
 
@@ -134,6 +138,8 @@ def read_json(path: Path, needs: Iterable[str] = (), remedy: str = "delete it an
 WORDS = ("task", "method", "class", "track", "title", "commit", "libraries", "experiment", "experiments", "claim")
 """Columns of tables that are never numbers, whatever they look like: a commit may be 876789693972 or 12345678e901."""
 
+MISSING = ("", "nan", "NaN", "NA")
+"""What a cell has in the place of a number; in a column of `WORDS` the empty one alone: a task may be called nan."""
 
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
 """Marks that other programs write between columns, in the place of commas."""
@@ -174,6 +180,47 @@ def other_separator(header: Sequence[str], wanted: Iterable[str]) -> str:
     return ""
 
 
+def csv_rows(text: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the cells of each row of a CSV file with the line that it begins in; empty lines are no rows.
+
+    Raises:
+        PlumblineError: what is no row, such as a quotation without end; with `path`.
+    """
+    lines = list(StringIO(text, newline=""))
+    reader = csv.reader(lines, skipinitialspace=True, strict=True)
+    end = 0
+    try:
+        for row in reader:
+            if "".join(lines[end : reader.line_num]).strip(" \t\r\n"):
+                yield end + 1, row
+            end = reader.line_num
+    except csv.Error as error:
+        raise PlumblineError(f"{path}, line {end + 1}: no row of a CSV file ({error})") from error
+
+
+def csv_cells(path: Path) -> "pd.DataFrame":
+    """Return the cells of a CSV file; its index is the line of each row in the file, the header being in line 1.
+
+    Lines without a cell are no rows. Cells that a row lacks are empty.
+
+    Raises:
+        PlumblineError: no such file, a folder, not text, empty, a quotation without end, or a row with more cells than
+            the header.
+    """
+    import pandas as pd
+
+    found = [(line, row) for line, row in csv_rows(csv_text(path), path) if any(map(str.strip, row))]
+    if not found:
+        raise PlumblineError(f"{path} is empty: a CSV file is wanted")
+    (_, header), *body = found
+    width = len(header)
+    for line, row in body:
+        if width > 1 and any(map(str.strip, row[width:])):  # one column: its separator is another, as will be said
+            raise PlumblineError(f"{path}, line {line}: {len(row)} cells, and the header has {width}")
+    filled = [[*row[:width], *[""] * (width - len(row))] for _, row in body]
+    return pd.DataFrame(filled, [line for line, _ in body], header, dtype=object)
+
+
 def read_csv(
     path: Path, columns: Iterable[str] = (), numbers: Sequence[str] = (), remedy: str = "write it again"
 ) -> "pd.DataFrame":
@@ -186,29 +233,51 @@ def read_csv(
         remedy: what to do otherwise, in words.
 
     Raises:
-        PlumblineError: no such file, no table, a column that is missing, or a cell that is no number; with `remedy`.
+        PlumblineError: no such file, no table, a column that is missing or there twice, a row with more cells than the
+            header, or a cell that is no number; with `remedy`.
     """
+    try:
+        return _table_of(csv_text(path), path, columns, numbers)
+    except PlumblineError as error:
+        raise PlumblineError(f"{error}: {remedy}") from error
+
+
+def _table_of(text: str, path: Path, columns: Iterable[str], numbers: Sequence[str]) -> "pd.DataFrame":
+    """Return the table of a text, by pandas, which reads ten times as fast as cell by cell; see `read_csv`."""
     import numpy as np  # here: many commands that import this module read no table
     import pandas as pd
 
+    _, header = next(csv_rows(text, path), (1, []))
+    if not header:
+        raise PlumblineError(f"{path} is empty")
+    if missing := [name for name in (*columns, *numbers) if name not in header]:
+        if word := other_separator(header, missing):
+            raise PlumblineError(f"{path} seems to have {word} between its columns, and not commas")
+        raise PlumblineError(f"{path} has no column {missing[0]!r}")
+    if twice := [name for name in header if header.count(name) > 1]:
+        raise PlumblineError(f"{path} has two columns {twice[0]!r}")
     try:
-        text = csv_text(path)
-        table = pd.read_csv(StringIO(text), dtype=dict.fromkeys(WORDS, str))
-    except PlumblineError as error:
-        raise PlumblineError(f"{error}: {remedy}") from error
-    except ValueError as error:
-        reason = " ".join(str(error).split())[:200]
-        raise PlumblineError(f"{path} is damaged, it is no table ({reason}): {remedy}") from error
-    if missing := [name for name in (*columns, *numbers) if name not in table]:
-        if word := other_separator(list(map(str, table)), missing):
-            raise PlumblineError(f"{path} seems to have {word} between its columns, and not commas: {remedy}")
-        raise PlumblineError(f"{path} has no column {missing[0]!r}: {remedy}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # of rows that pandas would cut
+            table = pd.read_csv(
+                StringIO(text),
+                header=0,
+                names=header,
+                index_col=False,
+                skipinitialspace=True,
+                dtype={name: str for name in header if name in WORDS},
+                keep_default_na=False,
+                na_values={name: [""] if name in WORDS else list(MISSING) for name in header},
+            )
+    except (ValueError, pd.errors.ParserWarning) as error:
+        csv_cells(path)  # which is slower, and names the line
+        raise PlumblineError(f"{path} is no table ({' '.join(str(error).split())[:200]})") from error
     if not text.endswith(("\n", "\r")):
-        raise PlumblineError(f"{path} is cut off, its last line has no end: {remedy}")
+        raise PlumblineError(f"{path} is cut off, its last line has no end")
     for name in numbers:
         wrong = ~np.isfinite(pd.to_numeric(table[name], errors="coerce").to_numpy(float))
         if wrong.any():
             row = int(wrong.argmax())
-            cell = table[name].iloc[row]
-            raise PlumblineError(f"{path}, line {row + 2}: {name} is {cell}, not a number: {remedy}")
+            line = [line for line, _ in csv_rows(text, path)][row + 1]
+            raise PlumblineError(f"{path}, line {line}: {name} is {table[name].iloc[row]}, not a number")
     return table

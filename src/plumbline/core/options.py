@@ -315,8 +315,15 @@ def parse_yaml(text: str, source: str | Path) -> Any:
     Raises:
         PlumblineError: the text is not YAML, or is refused by `StrictLoader`; the message has `source` and the line.
     """
+    return _document(text, source)[1]
+
+
+def _document(text: str, source: str | Path) -> tuple[yaml.Node | None, Any]:
+    """Return the node of a YAML document, None where it is empty, and its value."""
     try:
-        return yaml.load(text, Loader=StrictLoader)
+        loader = StrictLoader(text)
+        node = loader.get_single_node()
+        return node, None if node is None else loader.construct_document(node)
     except yaml.constructor.ConstructorError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise PlumblineError(f"{source}{line}: {error.problem}") from error
@@ -329,8 +336,12 @@ def parse_yaml(text: str, source: str | Path) -> Any:
 
 
 def line_of(path: Path, *names: str) -> int:
-    """Find the line of a YAML file, once read, in which the last of `names` is written: each in the one before it."""
-    node: Any = yaml.compose(path.read_text(encoding="utf-8-sig"), Loader=StrictLoader)
+    """Find the line of a YAML file, once read, in which the last of `names` is written: each in the one before it.
+
+    Raises:
+        PlumblineError: the file cannot be read any more (see `read_yaml`).
+    """
+    node: Any = compose_yaml(path)
     line = 1
     for name in names:
         line, node = next((key.start_mark.line + 1, value) for key, value in node.value if key.value == name)
@@ -344,6 +355,33 @@ def read_yaml(path: Path) -> Any:
         PlumblineError: the file does not exist, is a folder, too large, not UTF-8 or not YAML, or is refused by
             `StrictLoader`; the message names the file, and the line where there is one.
     """
+    return parse_yaml(_text_of(path), path)
+
+
+def compose_yaml(path: Path) -> yaml.Node | None:
+    """Read the node of a YAML file, whose parts know their lines; None where it is empty.
+
+    Raises:
+        PlumblineError: what `read_yaml` refuses, values that cannot be constructed included.
+    """
+    return _document(_text_of(path), path)[0]
+
+
+def yaml_files(folder: Path) -> list[Path]:
+    """Return the YAML files of a folder by name, without hidden ones: those are what editors and systems leave.
+
+    Raises:
+        PlumblineError: a file with another spelling of the ending, `.yml`, which would be overlooked.
+    """
+    paths = sorted(folder.glob("[!.]*"))
+    for path in paths:
+        if path.suffix != ".yaml" and path.suffix.lower() in (".yaml", ".yml"):
+            raise PlumblineError(f"{path} is not read: rename it to {path.stem}.yaml")
+    return [path for path in paths if path.suffix == ".yaml"]
+
+
+def _text_of(path: Path) -> str:
+    """Return the text of a YAML file; raise PlumblineError where it is none, or too large."""
     try:
         with path.open("rb") as stream:
             content = stream.read(LARGEST + 1)
@@ -354,7 +392,6 @@ def read_yaml(path: Path) -> Any:
     if len(content) > LARGEST:
         raise PlumblineError(f"{path} is larger than {LARGEST // 1_000_000} MB: is it a YAML file?")
     try:
-        text = content.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise PlumblineError(f"{path}: byte {error.start + 1} is not UTF-8: save the file in that encoding") from error
-    return parse_yaml(text, path)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from plumbline.core.errors import PlumblineError, shown
 from plumbline.core.nested import merge
 from plumbline.core.options import Options, distinct
 from plumbline.study.verdicts import Undecidable, Verdict
@@ -19,9 +20,21 @@ def truncated_metric(metric: str, share: float) -> str:
 
 
 def split_metric(name: str) -> tuple[str, float]:
-    """Return the metric and the share of rounds in a name by `truncated_metric`; the share is 1 for a plain metric."""
-    metric, _, share = name.partition(_AFTER)
-    return metric, float(share or 1.0)
+    """Return the metric and the share of rounds in a name by `truncated_metric`; the share is 1 for a plain metric.
+
+    Raises:
+        PlumblineError: the share is no number above 0 and up to 1.
+    """
+    metric, after, written = name.partition(_AFTER)
+    if not after:
+        return metric, 1.0
+    try:
+        share = float(written)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise PlumblineError(f"metric {shown(name)}: a share of the rounds follows {_AFTER}, above 0 and up to 1")
+    return metric, share
 
 
 Names = Annotated[tuple[str, ...], AfterValidator(distinct)]

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import AfterValidator, Field, model_validator
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import Options, distinct, line_of, parse, read_yaml
+from plumbline.core.options import Options, distinct, line_of, parse, read_yaml, yaml_files
 from plumbline.core.resources import Resources
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.references import InitialDesign, Json, MethodRef, Named, ProblemRef, safe_label
@@ -332,11 +332,11 @@ def read_entries(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the entries of all files of a folder, and the file of each: `config/methods/conformal.yaml`.
 
     Raises:
-        PlumblineError: a file that is no mapping, or an entry that is in two files.
+        PlumblineError: a file that cannot be read or is no mapping, or an entry that is in two files.
     """
     entries: dict[str, Any] = {}
     files: dict[str, str] = {}
-    for path in sorted(folder.glob("*.yaml")):
+    for path in yaml_files(folder):
         file = str(path.relative_to(folder.parents[1]))
         content = read_yaml(path) or {}
         if not isinstance(content, dict):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import line_of, parse
+from plumbline.core.options import line_of, parse, yaml_files
 from plumbline.core.places import shipped
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.data.models import ModelEntry, load_models
@@ -241,7 +241,7 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
     """
     checked = config if isinstance(config, Config) else parse(Config, dict(config), source)
     folder = root / "config" / "studies"
-    known = [path.stem for path in sorted(folder.glob("*.yaml"))]
+    known = [path.stem for path in yaml_files(folder)]
     for name in checked.studies:
         if name not in known:
             raise PlumblineError(f"{checked.source('studies', source)}: studies: {unknown('study', name, known)}")

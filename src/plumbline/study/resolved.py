@@ -24,7 +24,10 @@ TaskMethod = tuple[str, str]
 """A task and a method."""
 
 MOST_CHUNKS = 50
-"""Chunks of one job at most: they are words of its command line, which Linux limits to 128 kB."""
+"""Chunks of one job at most."""
+
+LONGEST = 90_000
+"""Bytes of all chunks of one job at most: they are words of its command line, which Linux limits to 128 kB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,11 +167,25 @@ def jobs_by_task(entries: MethodsAndTasks, experiments: Mapping[str, ResolvedExp
         alike[chunk.spec.task, needs, *users[id], *trial_inputs(chunk.spec)].append(chunk)
     jobs: dict[str, list[Chunk]] = {}
     for chunks in alike.values():
-        for start in range(0, len(chunks), MOST_CHUNKS):
-            task = chunks[start].spec.task
-            number = 1 + sum(job.partition("~")[0] == task for job in jobs)
-            jobs[task if number == 1 else f"{task}~{number}"] = chunks[start : start + MOST_CHUNKS]
+        for job in _parts(chunks):
+            task = job[0].spec.task
+            number = 1 + sum(name.partition("~")[0] == task for name in jobs)
+            jobs[task if number == 1 else f"{task}~{number}"] = job
     return jobs
+
+
+def _parts(chunks: Iterable[Chunk]) -> list[list[Chunk]]:
+    """Cut chunks into jobs, each within MOST_CHUNKS and LONGEST."""
+    parts: list[list[Chunk]] = []
+    length = 0
+    for chunk in chunks:
+        words = len(chunk.model_dump_json().encode())
+        if not parts or len(parts[-1]) == MOST_CHUNKS or length + words > LONGEST:
+            parts.append([])
+            length = 0
+        parts[-1].append(chunk)
+        length += words
+    return parts
 
 
 def trials(

@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PositiveInt, PrivateAttr
+from pydantic import AfterValidator, Field, PositiveInt, PrivateAttr
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.nested import merge
 from plumbline.core.options import Options, parse, read_yaml
 from plumbline.registry.references import short_digest
 from plumbline.study.claims import Names
@@ -14,6 +15,9 @@ from plumbline.study.experiments import Preset
 
 VISIBLE = r"\S"
 """A path that is more than blanks: an empty one would be the root of the file system, once it is joined with others."""
+
+Folder = Annotated[str, Field(pattern=VISIBLE), AfterValidator(lambda path: str(Path(path)))]
+"""A folder in one spelling, `out` for `./out/`: rules compare names of files letter by letter."""
 
 
 class Config(Options):
@@ -49,12 +53,8 @@ class Config(Options):
         description="greatest number of seeds of a job that take steps jointly, where a method can: faster, with the "
         "same numbers but for the seconds; leave it at 1 where seconds are compared",
     )
-    results: str = Field(
-        default="results", pattern=VISIBLE, description="the folder of records, figures, tables and reports"
-    )
-    datasets: str = Field(
-        default="data", pattern=VISIBLE, description="the folder of downloads, features and trained models"
-    )
+    results: Folder = Field(default="results", description="the folder of records, figures, tables and reports")
+    datasets: Folder = Field(default="data", description="the folder of downloads, features and trained models")
     allow_incomplete: bool = Field(default=False, description="draw figures although trials failed, and say so in them")
     _files: dict[str, str] = PrivateAttr(default_factory=dict)
 
@@ -66,6 +66,8 @@ class Config(Options):
 def read_config(*layers: Path | Mapping[str, Any]) -> Config:
     """Merge YAML files and mappings into a configuration, later over earlier ones, as Snakemake's --configfile does.
 
+    Mappings are merged at any depth: of `instead`, a later file replaces those that it names.
+
     Raises:
         PlumblineError: a mistake, with the file that it is in; a mapping is called `--config`.
     """
@@ -76,7 +78,7 @@ def read_config(*layers: Path | Mapping[str, Any]) -> Config:
         content = (read_yaml(layer) or {}) if isinstance(layer, Path) else layer
         if not isinstance(content, Mapping):
             raise PlumblineError(f"{source}: a configuration is a mapping of names to values")
-        merged |= content
+        merged = merge(merged, dict(content))
         files |= dict.fromkeys(content, source)
         parse(Config, {"studies": ["of a later one"], **merged}, source)
     config = parse(Config, merged, ", ".join(sources))

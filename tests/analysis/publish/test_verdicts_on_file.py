@@ -45,8 +45,9 @@ def test_the_committed_doubts_are_about_claims_that_are_run(root: Path) -> None:
 @pytest.mark.parametrize(("column", "word"), [("verdict", "reproducd"), ("role", "primry"), ("outcome", "hold")])
 def test_a_word_that_there_is_not_is_named(tmp_path: Path, column: str, word: str) -> None:
     row = dict.fromkeys(COLUMNS, "x") | {"role": "primary", "outcome": "open", "verdict": "partly", column: word}
-    pd.DataFrame([row]).to_csv(tmp_path / "claims.csv", index=False)
-    with pytest.raises(PlumblineError, match=rf"claims\.csv, line 2: unknown {column} '{word}': did you mean"):
+    text = pd.DataFrame([row]).to_csv(index=False)
+    (tmp_path / "claims.csv").write_text(text.replace("\n", "\n\n\n", 1))
+    with pytest.raises(PlumblineError, match=rf"claims\.csv, line 4: unknown {column} '{word}': did you mean"):
         read_claims(tmp_path / "claims.csv")
 
 
@@ -58,3 +59,9 @@ def test_damaged_doubts_are_one_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(PlumblineError, match=r"doubts\.csv") as caught:
         read_doubts(tmp_path / "claims.csv")
     assert "\n" not in str(caught.value)
+
+
+def test_the_line_of_a_doubt_is_that_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "doubts.csv").write_text('claims,doubt,repair\n\nC1,"of two\nlines",R.\nC2,,R.\n')
+    with pytest.raises(PlumblineError, match=r"doubts\.csv, line 5: there is no doubt"):
+        read_doubts(tmp_path / "claims.csv")

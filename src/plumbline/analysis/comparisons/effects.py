@@ -28,10 +28,10 @@ class EffectOptions(OutputOptions):
     """Options of figures and tables of effects.
 
     Attributes:
-        metrics: that are compared at the last round, with their words.
-        baselines: methods that others are compared with, and the methods that are, a panel each.
-        arms: words for the first, the second ... of the methods of every baseline, which then share a marker across
-            panels; without arms, each has its own legend.
+        metrics: the metrics that are compared at the last round, with their labels.
+        baselines: each baseline with the methods that are compared with it, in its own panel.
+        arms: labels of the first, second, ... method of every baseline, which then share a marker in all panels; by
+            default each method has its own label.
     """
 
     metrics: dict[str, str] = Field(min_length=1)

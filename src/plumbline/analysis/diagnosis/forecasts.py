@@ -11,9 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from plumbline.analysis.diagnosis.csv_cells import csv_cells
 from plumbline.core.errors import PlumblineError, shown
-from plumbline.core.files import other_separator
+from plumbline.core.files import csv_cells, other_separator
 
 Array = NDArray[np.float64]
 

@@ -18,6 +18,7 @@ from plumbline.registry.references import canonical_json
 from plumbline.store import records
 from plumbline.store.folder import TrialFolder
 from plumbline.store.spec import TrialSpec
+from plumbline.study.claims import split_metric
 
 
 class Stored(NamedTuple):
@@ -95,11 +96,16 @@ def runs_of_store(trials: Sequence[Stored], name: str = "") -> pd.DataFrame:
 
     Args:
         trials: of any methods.
-        name: of a metric; hypervolume, regret or the best value where empty, whichever the problem has.
+        name: of a metric, which may be read early (`regret@0.5`); hypervolume, regret or the best value where empty,
+            whichever the problem has.
+
+    Raises:
+        PlumblineError: an unknown metric, or a share of the rounds that is none.
     """
     wanted = [name] if name else ["hypervolume", "regret", "best_f"]
+    metrics = [split_metric(one)[0] for one in wanted]
     keep = [*records.RECORD.names, *records.SECONDS]
-    needed = {"key", "task", "method", "seed", "iteration", "evaluation", "roles", "status", *columns_of(wanted)}
+    needed = {"key", "task", "method", "seed", "iteration", "evaluation", "roles", "status", *columns_of(metrics)}
     tables = [one.folder.table(one.spec).select([column for column in keep if column in needed]) for one in trials]
     if not tables:
         return pd.DataFrame(columns=COLUMNS)

@@ -19,8 +19,8 @@ class CoverageDensityOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
-        panels: side by side; one a task where none are named.
-        level: that coverage should have.
+        panels: the panels, side by side; by default one for each task.
+        level: the nominal coverage.
     """
 
     panels: tuple[Panel, ...] = ()

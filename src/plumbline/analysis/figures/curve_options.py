@@ -18,18 +18,19 @@ class Row(Options):
     """One row of panels.
 
     Attributes:
-        metric: what is drawn.
-        label: its axis.
-        nominal: the metric that says what it should be, dotted.
-        optimum: whether the task's optimum is drawn, dotted, where it is known.
-        minimise: whether the row is turned upside down, as documents that minimise have it.
-        limits: of the axis.
-        logarithmic: whether that is logarithmic.
-        methods: those of the panels that are drawn in this row; all where none are named.
-        minus: a method whose value is taken off each other's, seed by seed: who is ahead, where bands overlap; `first`
-            is the first of each panel.
-        against: evaluations, or minutes since the initial design: what evaluations and all that the method did took.
-        band: in place of the figure's: medians of shares of a few points jump.
+        metric: the metric that is drawn.
+        label: label of the axis.
+        nominal: the metric with its nominal value, drawn dotted.
+        optimum: whether the optimum of the task is drawn, dotted, if it is known.
+        minimise: whether the row is drawn for minimisation, as in papers that minimise.
+        limits: limits of the vertical axis.
+        logarithmic: whether the vertical axis is logarithmic.
+        methods: the methods of the panels that are drawn in this row; by default all.
+        minus: a method whose value is subtracted from that of each other method, seed by seed, to show who is ahead
+            where bands overlap; `first` is the first method of each panel.
+        against: the horizontal axis: evaluations, or minutes since the initial design, for evaluations and the method
+            together.
+        band: overrides the figure's `band`, for metrics such as shares of few points, whose medians jump.
     """
 
     metric: str
@@ -55,11 +56,11 @@ class Published(Options):
     """A line that others published, beside ours.
 
     Attributes:
-        legend: whose it is.
-        metric: the rows that it belongs to.
-        evaluations: where it is known, initial ones counted.
-        values: of the metric there, in our direction: problems are maximised.
-        error: to either side within which they could be read off; drawn as a band.
+        legend: label of the line in the legend.
+        metric: the metric of the rows in which it is drawn.
+        evaluations: numbers of evaluations at which it is known, including the initial design.
+        values: values of the metric there, in our direction: problems are maximised.
+        error: reading error to either side, drawn as a band.
     """
 
     legend: str
@@ -79,12 +80,12 @@ class Panel(Options):
     """One column of panels: a task, and methods on it; all that have trials where none are named.
 
     Attributes:
-        task: what methods ran on.
-        methods: which.
-        title: of the column; the task's own where it is empty.
-        published: lines of others.
-        costs: of the outcomes, in their order: lines go along what was spent, the initial design counted, where they
-            are given.
+        task: the task.
+        methods: the methods; by default all of the task.
+        title: title of the column; by default the title of the task.
+        published: lines read off a publication.
+        costs: cost of an evaluation of each outcome; if given, the horizontal axis is the cost spent, including the
+            initial design.
     """
 
     task: str
@@ -98,15 +99,15 @@ class CurvesOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
-        rows: of panels.
-        panels: columns; a column a task with all of its methods where none are named.
+        rows: the rows of panels.
+        panels: the columns of the figure; by default one for each task, with all of its methods.
         band: quantiles over seeds about the median, the median with its 95% interval, the mean with one standard error,
             or the mean with its 70% interval. Where a panel has more than four methods, whose bands would hide the
             lines, intervals are drawn at the ends of the lines only, beside all panels.
-        quantiles: of the band of that name.
+        quantiles: the two quantiles of the band `quantiles`.
         queries: count queries only, without the initial design.
-        across: panels side by side at most, where there is one row: more go on below. As many as are easily read where
-            it is not given.
+        across: the largest number of panels side by side if there is one row; more continue below. By default as many
+            as are easily read.
     """
 
     rows: tuple[Row, ...] = Field(default=(Row(metric="best_f", label="best value"),), min_length=1)

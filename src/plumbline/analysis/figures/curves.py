@@ -38,7 +38,7 @@ def draw_row(
     Args:
         ax: where to.
         found: the evidence.
-        panel: which.
+        panel: the methods; by default all of the task.
         styles: of methods.
         row: of the panel.
         options: of the figure.

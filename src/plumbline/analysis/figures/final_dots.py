@@ -18,13 +18,13 @@ class FinalDotsOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
-        metric: what is drawn, at the last round.
-        label: its axis.
+        metric: the metric that is drawn, at the last round.
+        label: label of the axis.
         dots: for each line of words, from top to bottom, a task and a method; the first is what others are compared
             with. All tasks and methods of the grid, by their own words, where there are none.
-        subject: what the words are about, the vertical axis.
-        title: of the figure; where it is empty and all dots are of one task, that task's own.
-        stuck: runs that end above it are counted beside their dot: they are what means are made of.
+        subject: label of the vertical axis.
+        title: title of the figure; by default the title of the task, if all dots are of one task.
+        stuck: the number of runs that end above this value stands beside each dot.
     """
 
     metric: str

@@ -18,8 +18,9 @@ class MeanRanksOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
-        metrics: by which methods are ranked, with their words; the first orders them, and is shown task by task.
-        titles: short words for tasks; the others go by their own.
+        metrics: the metrics by which methods are ranked, with their labels; the first determines the order, and is
+            shown for each task.
+        titles: short titles for tasks; the others keep their own.
     """
 
     metrics: dict[str, str] = Field(min_length=1)

@@ -16,10 +16,10 @@ class StepsOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
-        task: a one-dimensional one, whose trials took snapshots; the first that did where none is named.
-        methods: rows of the figure; all that there are on the task where none are named.
-        minimise: turns it upside down, as the document has it.
-        seed: whose run is shown; the first that took snapshots where none is given.
+        task: a one-dimensional task whose trials took snapshots; by default the first.
+        methods: the methods, one row each; by default all on the task.
+        minimise: whether it is drawn for minimisation, as in papers that minimise.
+        seed: the seed whose run is shown; by default the first that took snapshots.
     """
 
     task: str = ""

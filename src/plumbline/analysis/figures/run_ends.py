@@ -24,9 +24,9 @@ class EndsPanel(Options):
     """The runs on a task.
 
     Attributes:
-        task: what methods ran on.
-        title: of the panel; the task's own where it is empty.
-        first: only so many seeds, those that a paper could have had; all where none is given.
+        task: the task.
+        title: title of the panel; by default the title of the task.
+        first: draw only so many of the first seeds, as a paper could have had; by default all.
     """
 
     task: str
@@ -38,11 +38,11 @@ class RunEndsOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
-        metric: what is drawn, at the last round.
-        label: its axis.
-        panels: side by side; one a task where none are named.
-        stuck: runs that end above this are counted over their method.
-        logarithmic: whether the axis is.
+        metric: the metric that is drawn, at the last round.
+        label: label of the axis.
+        panels: the panels, side by side; by default one for each task.
+        stuck: the number of runs that end above this value stands above each method.
+        logarithmic: whether the vertical axis is logarithmic.
     """
 
     metric: str

@@ -13,8 +13,8 @@ class SetBandsOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
-        task: a one-dimensional one, whose trials took snapshots; the first that did where none is named.
-        methods: a panel each; all that there are on the task where none are named.
+        task: a one-dimensional task whose trials took snapshots; by default the first.
+        methods: the methods, one panel each; by default all on the task.
     """
 
     task: str = ""

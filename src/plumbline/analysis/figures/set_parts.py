@@ -22,8 +22,8 @@ class SetPartsOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
-        task: a one-dimensional one, whose trials took snapshots; the first that did where none is named.
-        methods: a line each, those with thresholds; all that there are on the task where none are named.
+        task: a one-dimensional task whose trials took snapshots; by default the first.
+        methods: the methods with thresholds, one line each; by default all on the task.
     """
 
     task: str = ""

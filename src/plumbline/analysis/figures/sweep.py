@@ -21,9 +21,9 @@ class MetricAxis(Options):
     """A metric and the words of its axis.
 
     Attributes:
-        metric: its name; final values are drawn.
-        label: words of its axis.
-        nominal: the metric of its nominal value, averaged over methods and dotted.
+        metric: the metric, whose final values are drawn.
+        label: label of the vertical axis.
+        nominal: the metric with its nominal value, averaged over methods and drawn dotted.
     """
 
     metric: str
@@ -37,15 +37,15 @@ class SweepOptions(OutputOptions, MetricAxis):
     What a preset leaves out is left out.
 
     Attributes:
-        below: further metrics, a row of panels each.
-        columns: tasks on which methods vary, a column each; the experiment's first where none are named.
-        parameter: the horizontal axis, by the name under which `vary` of methods or tasks has it.
-        axis: words of that axis, where the name will not do.
-        logarithmic: whether it is logarithmic.
-        lines: entries of methods that vary the parameter, a line each; all there are where none are named.
-        constant: methods that do not depend on it, drawn across; all there are where none are named.
-        tasks: instead of `lines`, tasks that vary the parameter; all there are where none are named.
-        methods: with tasks that vary, a line each; all there are where none are named.
+        below: further metrics, each in its own row of panels.
+        columns: tasks on which methods vary, one column each; by default the first of the experiment.
+        parameter: the parameter on the horizontal axis, by its name in `vary` of the methods or tasks.
+        axis: label of the horizontal axis; by default the name of the parameter.
+        logarithmic: whether the horizontal axis is logarithmic.
+        lines: entries of methods that vary the parameter, one line each; by default all.
+        constant: methods that do not depend on the parameter, drawn as horizontal lines; by default all.
+        tasks: instead of `lines`, tasks that vary the parameter; by default all.
+        methods: the methods if tasks vary, one line each; by default all.
     """
 
     parameter: str

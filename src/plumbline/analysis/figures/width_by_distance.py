@@ -23,8 +23,8 @@ class WidthByDistanceOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
-        reach: a distance to mark; the diagnostics' `reach` in units of x.
-        top: greatest length drawn; longer sets, unbounded ones too, are drawn at this height.
+        reach: a distance to mark, such as the `reach` of the diagnostics, in units of x.
+        top: the greatest length drawn; longer sets, including unbounded ones, are drawn at this height.
     """
 
     reach: PositiveFloat | None = None

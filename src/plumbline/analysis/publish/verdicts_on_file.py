@@ -7,7 +7,7 @@ import pandas as pd
 
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.files import read_csv
+from plumbline.core.files import csv_cells, read_csv
 from plumbline.study.verdicts import OUTCOMES, VERDICTS
 
 WORDS = ("missing", "sentence", "test", "published", "because", "stuck")
@@ -31,7 +31,7 @@ def read_claims(path: Path) -> pd.DataFrame:
         if wrong.any():
             row = int(wrong.argmax())
             word = str(found[name].iloc[row])
-            raise PlumblineError(f"{path}, line {row + 2}: {unknown(name, word, allowed)}: {JUDGE_AGAIN}")
+            raise PlumblineError(f"{path}, line {csv_cells(path).index[row]}: {unknown(name, word, allowed)}: {JUDGE_AGAIN}")
     return found.astype(dict.fromkeys(WORDS, object)).fillna(dict.fromkeys(WORDS, ""))
 
 
@@ -55,5 +55,5 @@ def read_doubts(claims: Path) -> pd.DataFrame:
     empty = found[columns].isna().to_numpy()
     if empty.any():
         row, column = (int(index) for index in np.argwhere(empty)[0])
-        raise PlumblineError(f"{path}, line {row + 2}: there is no {columns[column]}: write it, or delete the line")
+        raise PlumblineError(f"{path}, line {csv_cells(path).index[row]}: there is no {columns[column]}: write it, or delete the line")
     return found

@@ -22,7 +22,7 @@ class AcquisitionsOptions(OutputOptions):
     """Options of the figure.
 
     Attributes:
-        titles: of panels, by method.
+        titles: titles of the panels, by method.
     """
 
     titles: dict[str, str] = Field(default_factory=dict)
