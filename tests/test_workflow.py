@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import yaml
 from own_packages import write_package
 
 from plumbline.cli.skeletons import write_skeleton
@@ -323,6 +324,23 @@ def test_a_study_that_is_new_is_a_target(layout: DryCheckout) -> None:
             path.unlink()
     assert command.startswith("snakemake --cores all ")
     assert jobs(done.stdout) == {"trials": 1, "experiment": 1}, done.stdout
+
+
+@pytest.mark.slow
+def test_an_experiment_needs_neither_figure_nor_table(layout: DryCheckout) -> None:
+    """Its records are what the report shows of it."""
+    (path,), _ = write_skeleton("study", "mine", layout.path)
+    try:
+        study = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for one in study["experiments"].values():
+            one.pop("figure", None)
+            one.pop("table", None)
+        path.write_text(yaml.safe_dump(study), encoding="utf-8")
+        done = [layout.snakemake("--dry-run", "--config", "studies=[mine]", *target) for target in ((), ("--", "mine"))]
+    finally:
+        path.unlink()
+    whole, alone = (jobs(one.stdout) for one in done)
+    assert whole["experiment"] == alone["experiment"] == 1, done[0].stdout + done[1].stdout
 
 
 @pytest.mark.slow

@@ -247,6 +247,19 @@ def test_trials_gather_the_seeds_of_a_chunk(run: Run, cheap_spec: Make, tmp_path
     assert "x" not in frame
 
 
+def test_failures_are_forgotten_where_their_store_is(
+    run: Run, cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With `results: out` the jobs' records lie beside the store, and no longer say that the trial failed."""
+    chunk = Chunk(spec=cheap_spec("branin", "sobol", rounds=1), seeds=(0,))
+    file, store = chunk.path(Path("out/trials")), ("--store", "out/store")
+    with monkeypatch.context() as patch:
+        patch.setattr(SobolSearch, "ask", lambda *arguments: 1 / 0)
+        assert run("trials", "--chunk", chunk.model_dump_json(), "-o", file, *store)[0] == 0
+    assert "1 failure forgotten; 1 job to run again" in run("failures", "--forget", *store)[1]
+    assert not file.exists()
+
+
 def test_a_job_of_several_chunks_goes_on_after_failures(
     run: Run, cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ import pytest
 from command_line import METHODS, STUDY, check_one_line
 
 from plumbline.store.spec import Chunk, TrialSpec
+from plumbline.trials import run_trial
 
 Make = Callable[..., TrialSpec]
 Run = Callable[..., tuple[int, str, str]]
@@ -31,6 +32,27 @@ def test_plan(run: Run, tiny: Path) -> None:
     assert [chunk.seeds for chunk in chunks] == [(0, 1), (0,)]
     config = json.dumps({"studies": ["tiny"], "chunk": 1})
     assert len(run("plan", "--chunks", "--config", config)[1].splitlines()) == 3
+
+
+def test_the_plan_counts_what_its_own_results_have(
+    run: Run, tiny: Path, monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    """Wherever in the workspace it is asked for, and whatever the folder of results is called."""
+    (tiny / "sub").mkdir()
+
+    def done(*arguments: str) -> list[str]:
+        code, output, errors = run("plan", *arguments)
+        assert code == 0, errors
+        return re.split("  +", next(line for line in output.splitlines() if "TINY-T1" in line))[2:4]
+
+    for number, chunk in enumerate(map(Chunk.model_validate_json, run("plan", "--chunks")[1].splitlines())):
+        for spec in chunk.specs():
+            run_trial(spec, tiny / ("results" if number else "my runs") / "store", tiny / "data")
+    assert done() == ["2", "0"]
+    assert done("--config", 'config/config.yaml,{"results": "my runs"}') == ["2", "2"]
+    monkeypatch.chdir(tiny / "sub")
+    assert done("--config", '../config/config.yaml,{"results": "my runs/"}') == ["2", "2"]
+    assert done("--config", "../config/config.yaml", "--store", "../my runs/store") == ["2", "2"]
 
 
 @pytest.mark.parametrize(

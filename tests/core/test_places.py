@@ -9,9 +9,11 @@ from plumbline.core.places import (
     ATLAS,
     CHECKOUT,
     REFERENCE,
+    STORE,
     STUDIES,
     installed,
     on_file,
+    own,
     own_folder,
     shipped,
     workspace,
@@ -45,7 +47,8 @@ def test_in_the_checkout(root: Path) -> None:
 
 def test_away_from_the_checkout_it_is_still_what_comes_with_the_package(elsewhere: Path, root: Path) -> None:
     assert workspace() is None
-    assert own_folder() == shipped() == root
+    assert shipped() == root
+    assert own_folder() == elsewhere, "nothing is written where nobody looks"
     assert on_file(REFERENCE) == root / REFERENCE
 
 
@@ -60,6 +63,11 @@ def test_installed_in_a_workspace(wheel: Path, elsewhere: Path, monkeypatch: pyt
     (elsewhere / "sub" / "folder").mkdir(parents=True)
     monkeypatch.chdir(elsewhere / "sub" / "folder")
     assert own_folder() == elsewhere
+    assert own(STORE) == elsewhere / STORE
+    assert own(elsewhere / "runs") == elsewhere / "runs"
+    monkeypatch.chdir(elsewhere)
+    assert own(STORE) == STORE
+    monkeypatch.chdir(elsewhere / "sub")
     assert on_file(REFERENCE / "X") == wheel / REFERENCE / "X"
     (elsewhere / REFERENCE / "X").mkdir(parents=True)
     assert on_file(REFERENCE / "X") == elsewhere / REFERENCE / "X"

@@ -44,6 +44,24 @@ def test_dirty_is_what_git_says(monkeypatch: pytest.MonkeyPatch) -> None:
         assert provenance()["dirty"] is dirty
 
 
+def test_it_is_of_no_other_repository(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of none that a hook is of, and of none around an unpacked archive."""
+    ours = provenance()["commit"]
+    author = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init"], [*author, "commit", "--allow-empty", "-m", "x"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+    for name, value in {"GIT_DIR": ".git", "GIT_WORK_TREE": "", "GIT_INDEX_FILE": ".git/index"}.items():
+        monkeypatch.setenv(name, str(tmp_path / value))
+    provenance.cache_clear()
+    assert provenance()["commit"] == ours
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(module, "CHECKOUT", tmp_path / "unpacked")
+    (tmp_path / "unpacked").mkdir()
+    provenance.cache_clear()
+    assert provenance()["commit"] is None
+
+
 def test_without_git(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     facts = provenance()

@@ -1,5 +1,6 @@
 """Rows on disk: what is written is what is read, and nothing that breaks the schema is either."""
 
+import errno
 import random
 from contextlib import suppress
 from pathlib import Path
@@ -170,6 +171,19 @@ def test_a_truncated_file(tmp_path: Path, keep: float) -> None:
     with pytest.raises(PlumblineError, match=r"records.parquet is corrupt \(.*\): delete it and run again") as caught:
         read_records(path)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "error", [arrow.ArrowMemoryError("no memory"), OSError(errno.EMFILE, "too many files"), OSError(errno.EIO, "disk")]
+)
+def test_a_fault_of_the_machine_is_no_damage(error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(parquet, "read_table", fail)
+    with pytest.raises(type(error)) as caught:
+        read_table(tmp_path / "records.parquet")
+    assert caught.value is error
 
 
 def test_no_file_and_no_parquet(tmp_path: Path) -> None:

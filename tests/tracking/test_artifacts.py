@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def test_the_store_is_never_written_into(source: Path, tmp_path: Path) -> None:
     assert (tmp_path / "run/records.parquet").read_text() == "another text"
 
 
-@pytest.mark.parametrize("code", [errno.EXDEV, errno.EPERM, errno.EMLINK])
+@pytest.mark.parametrize("code", [errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOSYS, errno.EACCES])
 def test_where_no_file_can_be_shared_it_is_copied(
     code: int, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -49,6 +50,7 @@ def test_a_full_disk_is_said(source: Path, tmp_path: Path, monkeypatch: pytest.M
         raise OSError(errno.ENOSPC, "no space")
 
     monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(shutil, "copyfile", refuse)
     with pytest.raises(OSError, match="no space"):
         put({"records.parquet": source}, tmp_path / "run")
 

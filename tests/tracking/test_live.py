@@ -240,7 +240,8 @@ def test_stream_to_a_server_and_import(
     (tmp_path / "server").mkdir()
     copy(empty, tmp_path / "server/mlflow.db")
     results, one = Results(tmp_path, plan), "quick/toy/TOY-F1"
-    with serving(f"sqlite:///{tmp_path}/server/mlflow.db", free_port()) as server:
+    with serving(f"sqlite:///{tmp_path}/server/mlflow.db", free_port()) as started:
+        server = started.address
         client = MlflowClient(server)
         with warnings.catch_warnings(record=True) as caught:
             results.run(LiveRun(server))

@@ -86,14 +86,17 @@ def test_a_copied_folder_shows_its_own_artifacts(
     uri = f"sqlite:///{name}/mlflow.db"
     before = set(psutil.Process().children(recursive=True))  # of other tests in this process
     with serving(uri, free_port()) as server:
-        found = runs(MlflowClient(server))
+        found = runs(MlflowClient(server.address))
         for run, path, content in (
             ("figure and table", "figures/TOY-F1.png", b"a figure"),
             ("ei s0 branin", "spec.json", b'"seed": 0'),
         ):
-            asked = f"{server}/get-artifact?path={path}&run_uuid={found[run].info.run_id}"
+            asked = f"{server.address}/get-artifact?path={path}&run_uuid={found[run].info.run_id}"
             assert content in urllib.request.urlopen(asked, timeout=60).read()
         started = set(psutil.Process().children(recursive=True)) - before
         assert len(started) == 2, "MLflow's command, and one worker"
+        server.process.terminate()
+        with pytest.raises(PlumblineError, match=r"^MLflow's server ended with -?\d+: see .*mlflow-ui\.log$"):
+            server.wait()
     assert not set(psutil.Process().children(recursive=True)) - before
     assert {path.name for path in there.iterdir()} == {name}

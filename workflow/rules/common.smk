@@ -62,7 +62,7 @@ EXPERIMENTS = {name: one.experiment for name, one in RESOLVED.items()}
 CHUNKS_OF = {name: one.chunks for name, one in RESOLVED.items()}
 # A trial that two experiments share is one job.
 CHUNKS = {chunk.id: chunk for chunks in CHUNKS_OF.values() for chunk in chunks}
-PATHS = {id: str(chunk.path(Path(TRIALS))) for id, chunk in CHUNKS.items()}
+PATHS = {id: f"{TRIALS}/{chunk.path(Path()).as_posix()}" for id, chunk in CHUNKS.items()}
 
 
 # What speaks of the whole run. A run of some experiments or studies has a place of its own, and leaves the whole one's
@@ -241,9 +241,10 @@ def all_tables():
 
 
 def outputs_of(*names):
-    """Return the figures and tables of experiments."""
+    """Return the figures, tables and collected records of experiments."""
     figures = [f"{OUT}/figures/{name}.svg" for name in names if EXPERIMENTS[name].figure]
-    return figures + [f"{OUT}/tables/{name}.csv" for name in names if EXPERIMENTS[name].table]
+    tables = [f"{OUT}/tables/{name}.csv" for name in names if EXPERIMENTS[name].table]
+    return figures + tables + [path for name in names for path in evidence_of(name).values()]
 
 
 def raw_file(wildcards):

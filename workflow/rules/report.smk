@@ -1,8 +1,7 @@
 rule report_page:
     """Write the study's page: verdicts, figures, tables, failures, provenance."""
     input:
-        figures=all_figures(),
-        tables=all_tables(),
+        outputs_of(*EXPERIMENTS),
         claims=f"{SUMMARY}/claims.csv",
     output:
         f"{SUMMARY}/report.html",

@@ -7,16 +7,17 @@ import warnings
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
 from plumbline.core.errors import PlumblineError
-from plumbline.core.places import STORE, STUDIES
+from plumbline.core.places import DATA, STORE, STUDIES, TRIALS, own
 
 if TYPE_CHECKING:
     from plumbline.study.plan import Plan
+    from plumbline.study.settings import Config
 
 USE, WORKFLOW = "Use", "Workflow (what Snakemake calls)"
 """Groups of commands in the help."""
@@ -99,9 +100,14 @@ ConfigOption = Annotated[
     ),
 ]
 CsvOption = Annotated[bool, typer.Option("--csv", help="print CSV")]
-DataOption = Annotated[Path, path_option(help="folder of downloads and built features")]
-StoreOption = Annotated[Path, path_option(help="folder of all trials")]
-TrialsOption = Annotated[Path, path_option(help="folder of the jobs' records, as `plumbline trials` writes them")]
+DataOption = Annotated[
+    Path | None, path_option(help="folder of downloads and built features; default: data in the workspace")
+]
+StoreOption = Annotated[Path | None, path_option(help="folder of all trials; default: results/store in the workspace")]
+TrialsOption = Annotated[
+    Path | None,
+    path_option(help="folder of the jobs' records, as `plumbline trials` writes them; default: next to the store"),
+]
 FolderArgument = Annotated[Path, path_argument(help="results of a preset")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: the device of methods and trainers")]
 OutputOption = Annotated[Path, path_option("--output", "-o", help="file to write")]
@@ -110,8 +116,23 @@ DEBUG = "PLUMBLINE_TRACEBACK"
 EVERY = "every"
 CONFIG = "config/config.yaml"
 COMMAS = "commas separate files and JSON"
-TRIALS = Path("results/trials")
-DATA = Path("data")
+
+
+class Places(NamedTuple):
+    """The folders of all trials, of the jobs' records, and of downloads and built features."""
+
+    store: Path
+    trials: Path
+    data: Path
+
+
+def places(
+    store: Path | None = None, trials: Path | None = None, data: Path | None = None, config: "Config | None" = None
+) -> Places:
+    """Return the folders that are named; the others are those of a configuration, or else of the workspace."""
+    results = own(Path(config.results) if config else STORE.parent)
+    store = store or results / STORE.name
+    return Places(store, trials or store.parent / TRIALS.name, data or own(Path(config.datasets) if config else DATA))
 
 
 def read_plan(config: str) -> "Plan":
@@ -128,8 +149,8 @@ def read_plan_and_home(config: str) -> "tuple[Plan, Path]":
     from plumbline.study.plan import load_plan
     from plumbline.study.settings import read_config
 
-    if config == CONFIG and not Path(CONFIG).is_file():
-        config = str(find_repository() / CONFIG)
+    if config.partition(",")[0] == CONFIG and not Path(CONFIG).is_file():
+        config = f"{find_repository() / CONFIG}{config.removeprefix(CONFIG)}"
     layers = config_layers(config)
     files = [layer for layer in layers if isinstance(layer, Path)]
     here = (Path.cwd() / STUDIES).is_dir()
@@ -215,14 +236,16 @@ def _one_line(
 
 
 def refuse_losses(
-    outputs: Path | Iterable[Path], *inputs: Path | None, config: str = "", folders: Iterable[Path] = (STORE,)
+    outputs: Path | Iterable[Path], *inputs: Path | None, config: str = "", folders: Iterable[Path] | None = None
 ) -> None:
     """Refuse outputs of a command that are among its inputs, its configuration, or in the folder of all trials."""
     from plumbline.core.overwriting import check_outputs
 
     named = [layer for layer in config_layers(config) if isinstance(layer, Path)] if config else []
     check_outputs(
-        [outputs] if isinstance(outputs, Path) else outputs, [*inputs, *named, *Path("config").rglob("*.yaml")], folders
+        [outputs] if isinstance(outputs, Path) else outputs,
+        [*inputs, *named, *Path("config").rglob("*.yaml")],
+        [own(STORE)] if folders is None else folders,
     )
 
 

@@ -9,8 +9,6 @@ import typer
 
 from plumbline.cli.app import (
     CONFIG,
-    DATA,
-    TRIALS,
     WORKFLOW,
     ConfigOption,
     DataOption,
@@ -23,12 +21,13 @@ from plumbline.cli.app import (
     existing_folder,
     parse_json,
     path_option,
+    places,
     read_plan,
     refuse_losses,
 )
 from plumbline.cli.completing import complete
 from plumbline.core.errors import PlumblineError
-from plumbline.core.places import ATLAS, REFERENCE, STORE
+from plumbline.core.places import ATLAS, REFERENCE
 from plumbline.core.words import counted
 from plumbline.tracking.addresses import LOCAL
 
@@ -37,20 +36,34 @@ if TYPE_CHECKING:
     from plumbline.study.resolved import ResolvedExperiment
 
 
+DatasetsOption = Annotated[
+    Path | None, path_option(help="the list of datasets; default: config/datasets.yaml of the workspace")
+]
+
+
+def listed(kind: str) -> Path:
+    """Return the list of datasets or models of the workspace, or of the package."""
+    from plumbline.api.repository import find_repository
+
+    return find_repository() / "config" / f"{kind}.yaml"
+
+
 @app.command(rich_help_panel=WORKFLOW)
 def fetch(
     dataset: str,
-    directory: Annotated[Path, path_option(help="folder of downloads")] = DATA / "raw",
+    directory: Annotated[Path | None, path_option(help="folder of downloads; default: raw in --data")] = None,
     mirror: Annotated[
         Path | None, path_option(envvar="PLUMBLINE_MIRROR", help="folder in which to look before the network")
     ] = None,
-    catalogue: Annotated[Path, path_option(help="the list of datasets")] = Path("config/datasets.yaml"),
+    data: DataOption = None,
+    catalogue: DatasetsOption = None,
 ) -> None:
     """Download a dataset, or take it from a mirror, and verify its checksum."""
     from plumbline.data.datasets import find_dataset, load_datasets
     from plumbline.data.fetch import fetch as fetch_dataset
 
-    print(fetch_dataset(find_dataset(load_datasets(catalogue), dataset), directory, mirror))
+    entry = find_dataset(load_datasets(catalogue or listed("datasets")), dataset)
+    print(fetch_dataset(entry, directory or places(data=data).data / "raw", mirror))
 
 
 @app.command(rich_help_panel=WORKFLOW)
@@ -61,24 +74,20 @@ def features(
     ] = None,
     raw: Annotated[Path | None, path_option(help="the downloaded file; none for generated datasets")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=1024, help="processes")] = 1,
-    catalogue: Annotated[Path, path_option(help="the list of datasets")] = Path("config/datasets.yaml"),
+    data: DataOption = None,
+    catalogue: DatasetsOption = None,
 ) -> None:
     """Build the features of a dataset."""
     from plumbline.data.datasets import dataset_for, load_datasets
     from plumbline.data.features import build_features, write_features
 
-    output = output or place_in_data("features", f"{dataset}.parquet")
+    catalogue = catalogue or listed("datasets")
+    output = output or places(data=data).data / "features" / f"{dataset}.parquet"
     entry = dataset_for(output, load_datasets(catalogue), dataset)
     refuse_losses(output, raw, catalogue)
     table = build_features(entry, raw, jobs)
     write_features(table, output, entry)
     print(f"{output}: {counted(len(table), 'row')}")
-
-
-def place_in_data(kind: str, name: str, data: Path = DATA) -> Path:
-    """Return where trials look for a built file, in a folder that is there."""
-    (data / kind).mkdir(parents=True, exist_ok=True)
-    return data / kind / name
 
 
 @app.command(rich_help_panel=WORKFLOW)
@@ -87,8 +96,10 @@ def model(
     output: Annotated[
         Path | None, path_option("--output", "-o", help="file to write; default: where trials look for it in data")
     ] = None,
-    data: DataOption = DATA,
-    catalogue: Annotated[Path, path_option(help="the list of models")] = Path("config/models.yaml"),
+    data: DataOption = None,
+    catalogue: Annotated[
+        Path | None, path_option(help="the list of models; default: config/models.yaml of the workspace")
+    ] = None,
     device: DeviceOption = "cpu",
     jobs: Annotated[int, typer.Option(min=1, max=1024, help="processes, for trainers that can use several")] = 1,
     anew: Annotated[bool, typer.Option("--anew", help="train it even if it is stored with the atlas")] = False,
@@ -105,13 +116,16 @@ def model(
     from plumbline.trainers.base import train
     from plumbline.trainers.kept import kept_model, take_kept
 
-    output = output or place_in_data("models", f"{name}.npz", data)
+    catalogue, data = catalogue or listed("models"), places(data=data).data
+    output = output or data / "models" / f"{name}.npz"
     refuse_losses(output, catalogue, *data.glob("raw/*"), *data.glob("features/*"))
     entries = load_models(catalogue)
     if not anew and name in entries and (kept := kept_model(name, entries[name])):
         take_kept(kept, output)
         print(f"{output}: a copy of {kept}")
         return
+    if name in entries:
+        output.parent.mkdir(parents=True, exist_ok=True)  # where a training keeps what it has so far
     logging.basicConfig(level=logging.INFO, format="%(message)s")  # a line an epoch
     with one_thread():
         train(name, entries, data, output, device_called(device), jobs)
@@ -127,8 +141,8 @@ def trials(
         ),
     ],
     output: Annotated[list[Path], path_option("--output", "-o", help="files to write, one for each chunk")],
-    store: StoreOption = STORE,
-    data: DataOption = DATA,
+    store: StoreOption = None,
+    data: DataOption = None,
     device: DeviceOption = "cpu",
     lockstep: Annotated[int, typer.Option(min=1, help="seeds that run in lockstep, if the method supports it")] = 1,
 ) -> None:
@@ -141,12 +155,13 @@ def trials(
 
     if len(chunk) != len(output):
         raise PlumblineError(f"name an --output for each --chunk (got {len(output)} for {len(chunk)})")
-    refuse_losses(output, *data.glob("*/*"), folders=[store])
+    at = places(store, data=data)
+    refuse_losses(output, *at.data.glob("*/*"), folders=[at.store])
     without_pandas()
     chunks = [parse(Chunk, parse_json(text, "--chunk"), "--chunk") for text in chunk]
     for one, path in zip(chunks, output, strict=True):
         specs = one.specs()
-        folders = run_specs(specs, store, data, device, lockstep=lockstep, reasons=True)
+        folders = run_specs(specs, at.store, at.data, device, lockstep=lockstep, reasons=True)
         tables = [folder.table(spec) for folder, spec in zip(folders, specs, strict=True)]
         records.write_table(path, records.concatenate(tables))
 
@@ -156,9 +171,9 @@ def collect(
     experiment: str,
     output: OutputOption,
     snapshots: Annotated[Path, path_option(help="file to write the snapshots of models to")],
-    trials: TrialsOption = TRIALS,
+    trials: TrialsOption = None,
     config: ConfigOption = CONFIG,
-    store: StoreOption = STORE,
+    store: StoreOption = None,
 ) -> None:
     """Concatenate the records of an experiment's jobs; an incomplete grid is an error."""
     from plumbline.analysis.evidence.collect import Grid
@@ -168,9 +183,10 @@ def collect(
     chunks = loaded.resolve(experiment).chunks
     if not chunks:
         raise PlumblineError(f"{experiment} has no trials in preset {loaded.config.preset!r}")
-    paths = [chunk.path(trials) for chunk in chunks]
-    refuse_losses([output, snapshots], *paths, config=config, folders=[store])
-    collect_records(paths, Grid.of(chunks), store, loaded.config.allow_incomplete, output, snapshots)
+    at = places(store, trials, config=loaded.config)
+    paths = [chunk.path(at.trials) for chunk in chunks]
+    refuse_losses([output, snapshots], *paths, config=config, folders=[at.store])
+    collect_records(paths, Grid.of(chunks), at.store, loaded.config.allow_incomplete, output, snapshots)
 
 
 @app.command(rich_help_panel=WORKFLOW)
@@ -241,9 +257,9 @@ def outputs(
     folder: Annotated[
         Path, path_option(help="results of the preset: illustrations are read from there, all else is written there")
     ],
-    trials: TrialsOption = TRIALS,
+    trials: TrialsOption = None,
     config: ConfigOption = CONFIG,
-    store: StoreOption = STORE,
+    store: StoreOption = None,
 ) -> None:
     """Collect an experiment's records, draw its figure and write its table: `collect`, `figure` and `table` in one."""
     resolved = read_plan(config).resolve(experiment)
@@ -307,7 +323,7 @@ def reference(
     ] = None,
     folder: Annotated[Path | None, path_option(help="results of the preset that ran them")] = None,
     config: ConfigOption = CONFIG,
-    store: StoreOption = STORE,
+    store: StoreOption = None,
     output: Annotated[Path, path_option("--output", "-o", help="folder of the reference results")] = REFERENCE,
     replace: Annotated[
         bool, typer.Option("--replace", help="also replace results with more seeds, or of another preset or other data")
@@ -321,7 +337,8 @@ def reference(
         if folder is None:
             raise PlumblineError("name the results to publish: --folder results/<preset>")
         chosen = [loaded.resolve(name) for name in dict.fromkeys(experiments)]
-        keep(chosen, existing_folder(folder, "results"), store, output, replace)
+        at = places(store, config=loaded.config)
+        keep(chosen, existing_folder(folder, "results"), at.store, output, replace)
     keep_verdicts(loaded.studies.values(), loaded.library, output)
 
 
@@ -381,9 +398,9 @@ def pages(
 @app.command(rich_help_panel=WORKFLOW)
 def track(
     artifacts: Annotated[Path, path_option(help="results of the preset: figures and tables to attach")],
-    trials: TrialsOption = TRIALS,
+    trials: TrialsOption = None,
     config: ConfigOption = CONFIG,
-    store: StoreOption = STORE,
+    store: StoreOption = None,
     uri: Annotated[
         str,
         typer.Option(
@@ -392,7 +409,7 @@ def track(
             metavar="<uri>",
         ),
     ] = LOCAL,
-    data: DataOption = DATA,
+    data: DataOption = None,
     benchmarks: Annotated[
         Path | None, path_option(help="Snakemake's benchmark files of the jobs of trials, one for each job")
     ] = None,
@@ -409,4 +426,5 @@ def track(
         return {name: to_hex(tint(one.colour, 0.5)) if one.dashed else one.colour for name, one in styles.items()}
 
     plan, folder = read_plan(config), existing_folder(artifacts, "results")
-    print(import_trials(plan.run, trials, folder, store, uri or LOCAL, data, plan.jobs(), benchmarks, colours))
+    at = places(store, trials, data, plan.config)
+    print(import_trials(plan.run, at.trials, folder, at.store, uri or LOCAL, at.data, plan.jobs(), benchmarks, colours))

@@ -1,6 +1,5 @@
 """Commands about results: costs of runs, runs in MLflow, failed trials, verdicts."""
 
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,8 +8,6 @@ import typer
 
 from plumbline.cli.app import (
     CONFIG,
-    DATA,
-    TRIALS,
     USE,
     ConfigOption,
     CsvOption,
@@ -20,11 +17,12 @@ from plumbline.cli.app import (
     app,
     existing_folder,
     path_argument,
+    places,
     read_plan,
     read_plan_and_home,
 )
 from plumbline.core.errors import PlumblineError
-from plumbline.core.places import REFERENCE, STORE, on_file
+from plumbline.core.places import REFERENCE, on_file
 from plumbline.core.words import counted
 from plumbline.tracking.addresses import LOCAL, PORT
 
@@ -36,17 +34,19 @@ if TYPE_CHECKING:
 def plan(
     config: ConfigOption = CONFIG,
     chunks: Annotated[bool, typer.Option(help="print each job's --chunk instead")] = False,
-    store: StoreOption = STORE,
-    data: DataOption = DATA,
+    store: StoreOption = None,
+    data: DataOption = None,
 ) -> None:
     """Print the number of trials of a preset, those done, and the estimated cost of the others."""
-    run = read_plan(config).run
+    loaded = read_plan(config)
+    run = loaded.run
     if chunks:
         for experiment in run.experiments.values():
             for chunk in experiment.chunks:
                 print(chunk.model_dump_json())
         return
-    print_plan(run, store, data)
+    at = places(store, data=data, config=loaded.config)
+    print_plan(run, at.store, at.data)
 
 
 def print_plan(run: "ResolvedRun", store: Path, data: Path) -> None:
@@ -103,12 +103,11 @@ def ui(
     from plumbline.tracking.serving import pages, serving
 
     try:
-        with serving(uri, port) as address:
-            print(f"MLflow: {address}/#/experiments   (Ctrl-C ends it)", flush=True)
+        with serving(uri, port) as server:
+            print(f"MLflow: {server.address}/#/experiments   (Ctrl-C ends it)", flush=True)
             for name, page in pages(uri):
-                print(f"  {name:32} {address}/{page}", flush=True)
-            while True:
-                time.sleep(3600)
+                print(f"  {name:32} {server.address}/{page}", flush=True)
+            server.wait()
     except KeyboardInterrupt:
         print()
 
@@ -118,17 +117,19 @@ def failures(
     forget: Annotated[
         bool, typer.Option("--forget", help="clear the failures, so that the next run tries again")
     ] = False,
-    store: StoreOption = STORE,
-    trials: TrialsOption = TRIALS,
+    store: StoreOption = None,
+    trials: TrialsOption = None,
 ) -> None:
     """List the failed trials with their errors."""
     from plumbline.store.failures import failed_trials, forget_failures
 
-    failed = failed_trials(existing_folder(store, "trials"))
+    at = places(store, trials)
+    failed = failed_trials(existing_folder(at.store, "trials"))
+    removed = forget_failures([folder for folder, _, _ in failed], at.trials) if forget else []
+    # Afterwards: a pipe may end what is printed.
     for folder, name, reason in failed:
         print(f"{name}: {reason}\n    {folder.error_path}")
     if forget:
-        removed = forget_failures([folder for folder, _, _ in failed], trials)
         again = f"{counted(len(removed), 'job')} to run again: start snakemake"
         asked = "the trials run again when they are asked for"
         print(f"{counted(len(failed), 'failure')} forgotten; {again if removed else asked}")

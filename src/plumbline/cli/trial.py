@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plumbline.cli.app import DATA, NAME_VALUE, USE, CsvOption, DataOption, DeviceOption, StoreOption, app
+from plumbline.cli.app import NAME_VALUE, USE, CsvOption, DataOption, DeviceOption, StoreOption, app, places
 from plumbline.cli.completing import complete
 from plumbline.core.errors import PlumblineError
-from plumbline.core.places import STORE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,8 +68,8 @@ def trial(
     real_data: Annotated[
         bool, typer.Option("--real-data", help="use real data instead of generated stand-ins")
     ] = False,
-    store: StoreOption = STORE,
-    data: DataOption = DATA,
+    store: StoreOption = None,
+    data: DataOption = None,
     device: DeviceOption = "cpu",
     csv: CsvOption = False,
 ) -> None:
@@ -88,7 +87,8 @@ def trial(
     options, problem_options = settings_of(option), settings_of(problem_option)
     request = TrialRequest(method, task, method_class, problem, options, problem_options, rounds, q, initial, design)
     spec = request.spec(*entries_and_stand_ins(find_repository(), real_data), seed)
-    (folder,) = run_specs([spec], store, data, device, timeout=timeout)
+    at = places(store, data=data)
+    (folder,) = run_specs([spec], at.store, at.data, device, timeout=timeout)
     frame = evaluations(folder.table(spec, points=True))
     if csv:
         print_frame(frame, csv=True)

@@ -14,6 +14,8 @@ STUDIES = Path("config/studies")
 REFERENCE = Path("results/reference")
 ATLAS = Path("results/atlas")
 STORE = Path("results/store")
+TRIALS = Path("results/trials")
+DATA = Path("data")
 
 
 def installed() -> bool:
@@ -37,8 +39,18 @@ def workspace(start: Path | None = None) -> Path | None:
 
 
 def own_folder() -> Path:
-    """Return the folder that results and data go to: the workspace, else the checkout, else the working directory."""
-    return workspace() or (Path.cwd() if installed() else CHECKOUT)
+    """Return the folder that results and data go to: the workspace, else the working directory."""
+    return workspace() or Path.cwd()
+
+
+def own(path: Path) -> Path:
+    """Return where results or data are in that folder, relative to the working directory if they are the same.
+
+    Args:
+        path: relative to the folder, such as STORE; an absolute one stays as it is.
+    """
+    home = own_folder()
+    return path if home == Path.cwd() else home / path
 
 
 def on_file(path: Path) -> Path:
@@ -48,4 +60,6 @@ def on_file(path: Path) -> Path:
         path: below REFERENCE or ATLAS.
     """
     own = (workspace() or Path.cwd()) / path
-    return own if own.exists() else shipped() / path
+    # A folder may have a figure of the atlas, and no edition.
+    there = own / "edition.json" if path == ATLAS else own
+    return own if there.exists() else shipped() / path

@@ -27,13 +27,19 @@ import pyarrow as arrow
 from plumbline.core import files
 from plumbline.core.errors import PlumblineError
 from plumbline.core.locks import locked
-from plumbline.core.places import STORE
+from plumbline.core.places import STORE, own
 from plumbline.store import records
 from plumbline.store.spec import TrialSpec
 
 AGAIN = "move the trial's folder away and run it again"
 SEE_ERROR = "see error.json in the trial's folder"
 """Where the traceback is, in the reason of a failure; who reads it from the folder is told the path instead."""
+
+
+def failures_command(store: Path) -> str:
+    """Return the command that lists the failures in a store: it names one that is not the workspace's own."""
+    usual = store.resolve() == own(STORE).resolve()
+    return "plumbline failures" if usual else f"plumbline failures --store {shlex.quote(str(store))}"
 
 
 class TrialFolder:
@@ -84,10 +90,8 @@ class TrialFolder:
 
     @property
     def cleared_by(self) -> str:
-        """The command by which the trial, if it failed, may run again: it names a store that is not the usual one."""
-        usual = self.root.resolve() == STORE.resolve()
-        store = "" if usual else f"--store {shlex.quote(str(self.root))} "
-        return f"`plumbline failures {store}--forget` clears it"
+        """The command by which the trial, if it failed, may run again."""
+        return f"`{failures_command(self.root)} --forget` clears it"
 
     def _recorded_error(self) -> str | None:
         """The error in the records, None if there is none."""

@@ -32,6 +32,9 @@ PACKAGES = (
 IMPORTED_AS = {"sklearn": "scikit-learn"}
 """Packages of `PACKAGES` by the names of their modules, where these differ by more than case."""
 
+OF_OTHERS = ("GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE", "GIT_PREFIX")
+"""Variables by which git tells its hooks about the repository that they are of."""
+
 METADATA_KEY = "plumbline.store.provenance"
 """Metadata key of the provenance, as JSON, in Parquet files that no trial wrote."""
 
@@ -39,10 +42,13 @@ METADATA_KEY = "plumbline.store.provenance"
 def _git(*arguments: str) -> str | None:
     if installed():
         return None  # a repository around it is another one
+    # Of no other repository: neither one around an unpacked archive, nor one whose hook started this process.
+    here = ["--git-dir", str(CHECKOUT / ".git"), "--work-tree", str(CHECKOUT)]
     try:
         done = subprocess.run(
-            ["git", *arguments],
+            ["git", *here, *arguments],
             cwd=CHECKOUT,
+            env={name: value for name, value in os.environ.items() if name not in OF_OTHERS},
             capture_output=True,
             text=True,
             timeout=20,

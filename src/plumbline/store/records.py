@@ -204,6 +204,8 @@ def read_table(
 
     Raises:
         PlumblineError: missing, truncated or corrupt file, or one that lacks a column, with the `remedy`.
+        MemoryError: the file is too large for this machine, but not damaged.
+        OSError: the file is there, and the machine cannot read it.
     """
     chosen = None if columns is None else list(columns)
     if missing := set(chosen or ()) - set(read_names(path, remedy) if chosen else ()):
@@ -224,9 +226,9 @@ def _read(path: Path, read: Callable[[Path], Any], remedy: str) -> Any:
         return found
     except FileNotFoundError as error:
         raise PlumblineError(f"no records at {path}: run the trials first") from error
-    except PermissionError:
-        raise  # the file is sound
     except (arrow.ArrowException, OSError, ValueError) as error:
+        if files.of_machine(error):
+            raise
         reason = " ".join(str(error).split())
         raise PlumblineError(f"{path} is corrupt ({reason}): {remedy}") from error
 

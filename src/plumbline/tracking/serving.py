@@ -10,7 +10,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Never
 from urllib.parse import quote
 
 from plumbline.core.errors import PlumblineError
@@ -25,9 +27,26 @@ SPARING = {
 }
 
 
+@dataclass(frozen=True)
+class Server:
+    """A server that answers at an address."""
+
+    address: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def wait(self) -> Never:
+        """Wait until the server ends.
+
+        Raises:
+            PlumblineError: it has ended.
+        """
+        raise PlumblineError(f"MLflow's server ended with {self.process.wait()}: see {self.log}")
+
+
 @contextmanager
-def serving(uri: str, port: int = PORT) -> Iterator[str]:
-    """Run a server in two processes while the block runs, and yield its address when it answers.
+def serving(uri: str, port: int = PORT) -> Iterator[Server]:
+    """Run a server in two processes while the block runs, and yield it when it answers.
 
     What the server says is in `mlflow-ui.log` beside the database.
 
@@ -52,10 +71,14 @@ def serving(uri: str, port: int = PORT) -> Iterator[str]:
     try:
         address = f"http://{HOST}:{port}"
         _wait(process, address, log)
-        yield address
+        yield Server(address, process, log)
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _check_free(port: int) -> None:

@@ -18,7 +18,7 @@ def kept_model(name: str, entry: ModelEntry) -> Path | None:
     Raises:
         PlumblineError: the file is corrupt.
     """
-    path = on_file(ATLAS) / "models" / f"{name}.npz"
+    path = on_file(ATLAS / "models" / f"{name}.npz")
     return path if path.is_file() and origin_of(path) == entry.origin(name) else None
 
 

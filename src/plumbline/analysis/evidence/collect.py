@@ -11,7 +11,7 @@ import pyarrow.parquet as parquet
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic
 from plumbline.store import records
-from plumbline.store.folder import TrialFolder
+from plumbline.store.folder import TrialFolder, failures_command
 from plumbline.store.spec import Chunk
 
 TRIAL = ["task", "method", "seed"]
@@ -69,7 +69,7 @@ def collect(
                 failed += failures_of(table)
                 keys |= dict.fromkeys(compute.unique(table["key"]).to_pylist())
         if not allow_incomplete:
-            refuse_holes(there, failed, grid)
+            refuse_holes(there, failed, grid, store)
     pictures = [table for key in keys if (table := TrialFolder(store, key).snapshots()) is not None]
     shown = records.concatenate(pictures) if pictures else arrow.table({})
     records.write_table(snapshots, shown)
@@ -120,14 +120,14 @@ def refuse_foreign_rows(names: set[Name], before: set[Name], grid: Grid, source:
             raise PlumblineError("{} holds records of {}/{} seed {}, {}: {}".format(source, *min(wrong), words, again))
 
 
-def refuse_holes(there: set[Name], failed: Sequence[tuple[Name, str]], grid: Grid) -> None:
+def refuse_holes(there: set[Name], failed: Sequence[tuple[Name, str]], grid: Grid, store: Path) -> None:
     """Raise PlumblineError where a trial of the grid failed or is not there."""
     if failed:
         (task, method, seed), error = failed[0]
         raise PlumblineError(
             f"{len(failed)} of {len(grid.expected)} trials failed, the first: {task} {method} seed {seed}: {error}. "
-            "See `plumbline failures`; mend and run again, or set `--config allow_incomplete=True` to go on without "
-            "them"
+            f"See `{failures_command(store)}`; mend and run again, or set `--config allow_incomplete=True` to go on "
+            "without them"
         )
     missing = sorted(grid.expected - there)
     if missing:
