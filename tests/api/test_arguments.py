@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from plumbline import api
 from plumbline.api.arguments import checked
+from plumbline.api.editions import add_to_atlas
 from plumbline.core.errors import PlumblineError
 
 PUBLIC = [api.atlas, api.bench, api.classes, api.compare, api.diagnose, api.run, api.runs, api.seeds, api.show]
@@ -95,6 +96,21 @@ def test_the_error_says_what_is_wanted(name: str, value: object, message: str) -
     with pytest.raises(PlumblineError) as caught:
         example(**{name: value})  # type: ignore[arg-type]
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("function", [*PUBLIC, add_to_atlas, example], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_path_is_refused(
+    function: Callable[..., Any], empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    signature = inspect.signature(function)
+    needed = {one.name: "x" for one in signature.parameters.values() if one.default is one.empty}
+    for name, one in signature.parameters.items():
+        if "Path" in str(one.annotation) and "DataFrame" not in str(one.annotation):
+            with pytest.raises(PlumblineError, match=f"^{name}: it is empty: name a file or a folder$"):
+                function(**needed | {name: empty})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_argument_is_a_mistake_of_the_code() -> None:

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as compute
-import pyarrow.parquet as parquet
 import pytest
-from made_edition import TASK, TASKS, small_grid
+from made_edition import TASK, TASKS, shift_starts, small_grid
 
 import plumbline as pb
 from plumbline.api import benching
-from plumbline.api.benching import changed_versions, tasks_named
+from plumbline.api.benching import Compared, changed_versions, tasks_named
 from plumbline.api.editions import AtlasGrid
 from plumbline.core.errors import PlumblineError
 
@@ -59,10 +57,7 @@ def test_a_task_that_starts_elsewhere_is_not_compared(small_atlas: Path, bench: 
     """As one does with another trained model: its seeds have no pairs."""
     edition = tmp_path / "edition"
     shutil.copytree(small_atlas, edition)
-    path = edition / "common-branin-0.0.parquet"
-    table = parquet.read_table(path)
-    shifted = compute.add(table["best"], 0.5)
-    parquet.write_table(table.set_column(table.column_names.index("best"), "best", shifted), path)
+    shift_starts(edition, "common-branin-0.0")
     found = bench("random", folder=edition)
     assert set(found["task"]) == {"all tasks", TASK}
     (note,) = found.attrs["notes"]
@@ -144,6 +139,30 @@ def test_a_task_that_it_cannot_run_on_is_left_out(bench: Any, monkeypatch: pytes
     assert TASK not in set(found["task"])
 
 
+def test_a_task_that_the_workspace_does_not_plan_is_left_out(
+    bench: Any, atlas_grid: AtlasGrid, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of an older `plumbline init` does not plan tasks that came later."""
+    older = small_grid(atlas_grid)
+    specs = {task: spec for task, spec in older.specs().items() if task != TASK}
+    older.specs = lambda: specs
+    monkeypatch.setattr(benching, "AtlasGrid", lambda _: older)
+    found = bench("random")
+    assert found.attrs["notes"] == [f"{TASK}: left out: not in the study atlas of {root}"]
+    with pytest.raises(PlumblineError, match="no task that it can run on: not in the study atlas of"):
+        bench("random", tasks=TASK)
+
+
+@pytest.mark.parametrize(
+    ("failures", "refusals", "reason"),
+    [(["a: failed"], ["b: refused"], "a: failed"), ([], ["b: refused"], "b: refused"), ([], [], "no score")],
+)
+def test_without_a_score_the_first_reason_is_said(failures: list[str], refusals: list[str], reason: str) -> None:
+    frames = [pd.DataFrame()] * 3
+    with pytest.raises(PlumblineError, match=reason):
+        Compared(*frames, [], failures, refusals).require_scores()
+
+
 def _no_data() -> None:
     raise PlumblineError("no data")
 
@@ -165,6 +184,7 @@ def _no_data() -> None:
         ("random", {"options": {"speed": 1}}, "method 'random': unknown field 'speed'"),
         ("random", {"tasks": "noisy"}, "unknown task or track of the atlas 'noisy'"),
         ("random", {"against": ["sobl"]}, "unknown method 'sobl': did you mean 'sobol'"),
+        ("random", {"against": ["ei"]}, "ei has no stored runs on these tasks; random, sobol have"),
         ("random", {"against": []}, "none of atlas-logei, atlas-ucb, botorch-loop is on file on these tasks"),
         ("random", {"seeds": 0}, "no seeds"),
         ("random", {"seeds": [3, 4]}, r"seeds: a whole number or None is wanted \(got \[3, 4\]\)"),

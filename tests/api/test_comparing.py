@@ -11,6 +11,7 @@ import pytest
 
 import plumbline as pb
 from plumbline.api.experiment_runs import metrics_of
+from plumbline.api.listings import class_names
 from plumbline.api.repository import find_repository, find_study
 from plumbline.core.errors import PlumblineError
 
@@ -94,9 +95,13 @@ def test_registered_classes() -> None:
         ("methods", "", "unknown kind of class 'methods': did you mean 'method'"),
         ("method", "eii", "unknown method 'eii': did you mean 'ei'"),
         ("metric", "regrets", "unknown metric 'regrets': did you mean 'regret'"),
+        ("metrics", "regret", "unknown kind of class 'metrics': did you mean 'metric'"),
+        ("", "ucb", "no kind of 'ucb': give one of method, problem"),
     ):
         with pytest.raises(PlumblineError, match=reason):
             pb.classes(kind, name)
+    with pytest.raises(PlumblineError, match="unknown kind of class 'metrics': did you mean 'metric'"):
+        class_names("metrics")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The atlas on file, and how trials are added to it."""
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from plumbline.analysis.atlas.edition import NOT_PLANNED, add_cells
 from plumbline.analysis.atlas.rounds import RECORDED
 from plumbline.analysis.evidence.evidence import Evidence, read_rows
 from plumbline.analysis.evidence.runs import runs_of
+from plumbline.api import editions
 from plumbline.api.editions import (
     EDITION_FACTS,
     AtlasGrid,
@@ -23,7 +25,9 @@ from plumbline.api.editions import (
 )
 from plumbline.api.experiment_runs import NAMES
 from plumbline.api.repository import find_repository
+from plumbline.core import places
 from plumbline.core.errors import PlumblineError
+from plumbline.core.places import ATLAS, on_file
 from plumbline.store.spec import Chunk
 
 CHUNKS = [Chunk(spec=spec_of(name), seeds=(0, 1)) for name in ("random", "ei", "ucb")]
@@ -84,6 +88,63 @@ def test_an_edition_without_trials_says_so(tmp_path: Path, atlas_grid: AtlasGrid
         with pytest.raises(PlumblineError, match="has no trials yet"):
             pb.atlas(part, folder=tmp_path)
     assert pb.atlas(folder=tmp_path).empty
+
+
+def test_a_task_without_trials_says_so(edition: Path) -> None:
+    with pytest.raises(PlumblineError, match="has no trials on 'common-branin"):
+        pb.atlas("trials", task="common-branin-0.0", folder=edition)
+
+
+def test_a_rank_takes_two_methods_and_a_profile_a_score(tmp_path: Path, results: Path, atlas_grid: AtlasGrid) -> None:
+    (cell,) = cells_of(CHUNKS[:1], results)
+    add_cells(tmp_path / "one", [cell], atlas_grid.tasks(), EDITION_FACTS)
+    with pytest.raises(PlumblineError, match="has no ranks: they take 2 methods with scores on a task"):
+        pb.atlas("ranks", folder=tmp_path / "one")
+    assert set(pb.atlas("profiles", folder=tmp_path / "one")["method"]) == {"random"}
+    solved = cell._replace(rounds=cell.rounds.assign(best=1.0, optimum=1.0))
+    add_cells(tmp_path / "solved", [solved], atlas_grid.tasks(), EDITION_FACTS)
+    with pytest.raises(PlumblineError, match="has no profiles: they take 1 method with scores on a task"):
+        pb.atlas("profiles", folder=tmp_path / "solved")
+
+
+@pytest.mark.parametrize("named", [None, "results/atlas"])
+def test_the_first_cells_of_a_workspace_hide_nothing(
+    small_atlas: Path, results: Path, atlas_grid: AtlasGrid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: Any
+) -> None:
+    """What is beside them in the workspace's folder, such as a figure, stays there, and hides nothing either."""
+    package, work = tmp_path / "package", tmp_path / "work"
+    shutil.copytree(small_atlas, package / ATLAS)
+    (work / ATLAS).mkdir(parents=True)
+    (work / ATLAS / "interventions.png").write_bytes(b"figure")
+    (work / "results" / "trials").mkdir()
+    monkeypatch.setattr(places, "CHECKOUT", package)
+    monkeypatch.chdir(work)
+    assert on_file(ATLAS) == package / ATLAS
+    grid = SimpleNamespace(specs=lambda: {TASK: CHUNKS[0].spec}, methods=[], experiments=[], tasks=atlas_grid.tasks)
+    monkeypatch.setattr(editions, "AtlasGrid", lambda _: grid)
+    monkeypatch.setattr(editions, "finished_cells", lambda *_: iter(cells_of(CHUNKS[1:2], results)))
+    assert add_to_atlas("results", folder=named) == 1
+    assert on_file(ATLAS) == work / ATLAS
+    pairs = pb.atlas("cells")[["task", "method"]].to_numpy().tolist()
+    assert sorted(pairs) == [
+        [TASK, "ei"],
+        [TASK, "random"],
+        [TASK, "sobol"],
+        ["common-branin-0.0", "random"],
+        ["common-branin-0.0", "sobol"],
+    ]
+    assert len(pb.atlas()) == 5 * 2 * 4
+    assert (work / ATLAS / "interventions.png").is_file()
+
+
+def test_an_edition_elsewhere_begins_empty(
+    results: Path, atlas_grid: AtlasGrid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = SimpleNamespace(specs=lambda: {TASK: CHUNKS[0].spec}, methods=[], experiments=[], tasks=atlas_grid.tasks)
+    monkeypatch.setattr(editions, "AtlasGrid", lambda _: grid)
+    monkeypatch.setattr(editions, "finished_cells", lambda *_: iter(cells_of(CHUNKS[1:2], results)))
+    assert add_to_atlas(results, folder=tmp_path / "mine") == 1
+    assert pb.atlas("cells", folder=tmp_path / "mine")["method"].tolist() == ["ei"]
 
 
 @pytest.mark.parametrize("methods", [None, 3, ["ei", None], [["ei"]]])

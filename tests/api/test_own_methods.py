@@ -1,6 +1,8 @@
 """What a reader's own method is named by: an entry, a registered class, or a class by its path."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -41,3 +43,10 @@ def test_a_target_is_an_entry_a_registered_class_or_a_path(entries: MethodsAndTa
     assert acquisition.ref.options == {"acquisition": path, "model": {**shared, "kernel": "rbf"}}
     optimiser = own_method("ask_tell_cases:Steps", {}, entries)
     assert (optimiser.ref.name, optimiser.ref.options) == ("ask-tell", {"optimiser": "ask_tell_cases:Steps"})
+
+
+def test_an_acquisition_function_takes_the_model_of_an_entry() -> None:
+    """A workspace may have methods of its own alone."""
+    none: Any = SimpleNamespace(methods={})
+    with pytest.raises(PlumblineError, match="config/methods has no entry 'atlas-logei', whose model it takes"):
+        own_method("botorch.acquisition.logei:qLogExpectedImprovement", {}, none)

@@ -1,5 +1,6 @@
 """The command line in this process, in an empty folder or in one with a study of its own."""
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -33,6 +34,20 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
             code = stop.code
         captured = capsys.readouterr()
         return int(code or 0), captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def unread(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return what runs a command as `run` does, whose standard output is a pipe that nobody reads any more."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "w", buffering=1) as pipe, monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", pipe)
+            return run(*arguments)
 
     return call
 

@@ -1,6 +1,7 @@
 """The command of the atlas."""
 
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,6 +52,17 @@ def test_findings_and_their_figure(run: Run, edition: Path, tmp_path: Path) -> N
     assert errors.loc["recalibrated in closed form", "high"] < 0
 
 
+@pytest.mark.slow
+def test_the_figure_is_there_when_the_reader_leaves(
+    unread: Run, edition: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plumbline.api.editions.add_to_atlas", lambda *_, **__: 3)
+    code, _, errors = unread("atlas", "--add", "results", "--figure", tmp_path, "--folder", edition)
+    assert code == 128 + signal.SIGPIPE
+    assert errors.startswith("plumbline: wrote ")
+    assert (tmp_path / "interventions.png").is_file()
+
+
 @pytest.mark.parametrize("options", [("--findings", "--task", "task-1"), ("--ranks", "--findings")])
 def test_listings_exclude_one_another(run: Run, edition: Path, options: tuple[str, ...]) -> None:
     check_one_line(run("atlas", *options, "--folder", edition), "give one of them")
@@ -61,6 +73,12 @@ def test_no_atlas(run: Run, tmp_path: Path) -> None:
     check_one_line(
         run("atlas", "--folder", made_edition(tmp_path / "a", 2, 3), "--task", "task-7"), "unknown task of the atlas"
     )
+
+
+def test_ranks_of_one_method(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("made_atlas.METHODS", ["atlas-ei"])
+    folder = made_edition(tmp_path / "one", 1, 2)
+    check_one_line(run("atlas", "--ranks", "--folder", folder), "has no ranks: they take 2 methods")
 
 
 def test_ranks(run: Run, edition: Path) -> None:

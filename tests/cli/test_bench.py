@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from command_line import check_one_line
-from made_edition import TASK, small_grid
+from made_edition import TASK, shift_starts, small_grid
 
 from plumbline.api import benching
 from plumbline.api.editions import AtlasGrid
@@ -54,6 +55,16 @@ def test_failed_trials_are_said_and_the_exit_code_is_2(bench: Callable[..., Any]
     assert "score of Odd minus random's" in output
     assert errors.startswith("plumbline: error: 2 of 4 trials failed, the first one on common-branin-0.0: ")
     assert errors.count("\n") == 1
+
+
+def test_where_no_task_is_compared_the_reason_is_the_error(
+    bench: Callable[..., Any], small_atlas: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(small_atlas, tmp_path / "edition")
+    shift_starts(tmp_path / "edition", TASK)
+    result = bench("random", "--tasks", TASK, "--folder", "edition", "--csv", "d.csv")
+    check_one_line(result, f"{TASK}: not compared: the best value of seed 0's initial design is")
+    assert not Path("d.csv").exists()
 
 
 def test_a_figure_without_a_format_is_refused_before_anything_runs(bench: Callable[..., Any], tmp_path: Path) -> None:

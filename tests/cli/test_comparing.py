@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -96,6 +97,18 @@ def test_files(run: Run, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "do not differ significantly from it" in text
     check_one_line(run("compare", *PUBLISHED, "--csv", tmp_path), "is a folder: name a file")
     check_one_line(run("compare", *PUBLISHED, "--csv", paths["csv"], "--json", paths["csv"]), "is named twice")
+
+
+def test_files_are_there_when_the_reader_leaves(
+    unread: Run, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    planned = ("--task", "levy-20", "--methods", "ucb,cucb", "--experiment", "CBO-X1", "--metric", "best_f")
+    for command, *kinds in (("compare", *PUBLISHED), "csv", "json", "latex"), (("seeds", *planned), "csv", "json"):
+        paths = {kind: tmp_path / f"{command[0]}.{kind}" for kind in kinds}
+        code, _, errors = unread(*command, *(word for kind, path in paths.items() for word in (f"--{kind}", path)))
+        assert (code, errors) == (128 + signal.SIGPIPE, "")
+        assert all(path.stat().st_size for path in paths.values())
 
 
 def test_seeds(run: Run, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,6 +58,13 @@ def test_files_have_what_python_has(run: Run, file: Path) -> None:
     assert content["verdict"] == found.attrs["verdict"]
     assert content["forecasts"] == 60
     assert [one["name"] for one in content["measures"]] == list(found["name"])
+
+
+def test_files_are_there_when_the_reader_leaves(unread: Run, file: Path) -> None:
+    code, _, errors = unread("diagnose", file, "--csv", "a.csv", "--json", "a.json")
+    assert (code, errors) == (128 + signal.SIGPIPE, "")
+    assert Path("a.csv").stat().st_size
+    assert Path("a.json").stat().st_size
 
 
 def test_the_guide_has_the_names_of_what_is_printed() -> None:

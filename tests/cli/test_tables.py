@@ -87,6 +87,10 @@ def test_sentences_that_would_be_narrow_stand_below_their_rows() -> None:
     assert table_lines(["task", "title", "q"], rows, ["q"], 80, below="title")[1].split("  ")[1] == title
 
 
+def test_a_table_without_rows_has_its_headers() -> None:
+    assert table_lines(["task", "title", "q"], [], ["q"], 30, below="title") == ["task  title  q"]
+
+
 def test_words_stay_in_one_piece() -> None:
     rows = [["recalibrated online", "misspecified", "0.5"], ["sparse process", "engineering", "0.25"]]
     lines = table_lines(["analysis", "where", "mean"], rows, {"mean"}, 20)

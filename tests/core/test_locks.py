@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.core import locks
-from plumbline.core.locks import locked
+from plumbline.core.locks import locked, locked_folder
 
 
 def test_who_waits_says_for_whom_and_once(
@@ -41,6 +41,18 @@ def test_an_owner_that_is_not_known_is_another_process(tmp_path: Path, content: 
     if content is not None:
         (tmp_path / ".lock.owner").write_bytes(content)
     assert locks._owner(tmp_path / ".lock.owner") == "another process"
+
+
+def test_a_folder_has_one_lock_by_whatever_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "atlas" / "inner").mkdir(parents=True)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "link").symlink_to(tmp_path / "atlas")
+    asked = list[Path]()
+    monkeypatch.setattr(locks, "locked", lambda path, _: asked.append(path))
+    monkeypatch.chdir(tmp_path / "atlas" / "inner")
+    for name in ("..", tmp_path / "atlas", tmp_path / "links" / "link", "../../atlas", "."):
+        locked_folder(Path(name), "adds")
+    assert asked == [tmp_path / ".atlas.lock"] * 4 + [tmp_path / "atlas" / ".inner.lock"]
 
 
 def test_who_need_not_wait_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Arguments of the Python interface: one of the wrong kind is refused by its name, before anything is done."""
+"""Arguments of the Python interface: one of the wrong kind, or an empty path, is refused before anything is done."""
 
 import inspect
 import os
@@ -29,6 +29,7 @@ KINDS: dict[Any, tuple[str, tuple[type, ...]]] = {
 def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Return the function, which raises PlumblineError where an argument is not of the kind that it is annotated with.
 
+    An empty path is refused, as on the command line: a variable that is not set would be the working directory.
     Whether a name is known, and what a list may contain, is for the function to say.
     """
     signature = inspect.signature(function)
@@ -40,6 +41,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             if kinds[name] and not any(_is(value, kind) for kind in kinds[name]):
                 wanted = " or ".join(KINDS[kind][0] for kind in kinds[name])
                 raise PlumblineError(f"{name}: {wanted} is wanted (got {shown(value)})")
+            if Path in kinds[name] and isinstance(value, str) and not value.strip():
+                raise PlumblineError(f"{name}: it is empty: name a file or a folder")
         return function(*args, **kwargs)
 
     return call

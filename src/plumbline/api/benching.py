@@ -1,6 +1,6 @@
 """Comparison of a user's method with the atlas: only that method is run, and compared with the results on file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
@@ -81,7 +81,7 @@ def bench(
 
     Raises:
         PlumblineError: an unknown name, an atlas of another edition, code that cannot be imported, no task that the
-            method can run on, or, unless `table` is `trials`, no successful trial.
+            method can run on, or, unless `table` is `trials`, no trial with a score.
 
     Examples:
         >>> pb.bench("straddle:Straddle", tasks="noisy", options={"arguments": {"level": -20}})
@@ -101,12 +101,14 @@ def bench(
     )
     done = list(bench.run(home / STORE if store is None else Path(store), cores, timeout))
     result = bench.compared(done)
-    nothing = [*result.failures, *result.refusals]
-    if table != "trials" and len(nothing) >= len(bench.specs) and result.own["score"].isna().all():
-        raise PlumblineError(nothing[0])
+    if table != "trials":
+        result.require_scores()
     found = {"differences": result.frame(), "standing": result.standing, "trials": result.own}[table]
     found.attrs["notes"] = [*bench.notes, *result.refusals, *result.failures]
     return found
+
+
+NO_SCORE = "no score: the initial designs have the optimum"
 
 
 class TaskTrials(NamedTuple):
@@ -153,6 +155,11 @@ class Compared(NamedTuple):
 
         return pd.DataFrame(self.differences, columns=Difference._fields)
 
+    def require_scores(self) -> None:
+        """Raise PlumblineError, with the first reason, where none of one's own trials has a score."""
+        if self.standing.empty:
+            raise PlumblineError([*self.failures, *self.refusals, NO_SCORE][0])
+
 
 class Bench:
     """What is run and what it is compared with.
@@ -180,18 +187,19 @@ class Bench:
         self.folder, self.data = folder, data
         self.cells = atlas("cells", folder=folder).query("seeds > 0")
         every = atlas("tasks", folder=folder)
-        grid = AtlasGrid(find_repository())
+        repository = find_repository()
+        grid = AtlasGrid(repository)
         self.method = own_method(target, options, grid.entries)
         if self.method.name in set(self.cells["method"]):
             self.method = self.method._replace(name=f"{self.method.name}{RUN_HERE}")
         wanted = tasks_named(names_of(tasks, "tasks"), every[every["task"].isin(self.cells["task"])])
-        self.specs, reasons = self._specs(grid.specs(), wanted)
+        self.specs, reasons = self._specs(grid.specs(), wanted, repository)
         if not self.specs:
             where = f" ({self.method.place})" if self.method.place else ""
             raise PlumblineError(f"{target}: no task that it can run on: {next(iter(reasons.values()))}{where}")
         self.titles = dict(zip(every["task"], every["title"], strict=True))
         self.here = self.cells[self.cells["task"].isin(self.specs)]
-        self.against = self._against(names_of(against, "against"))
+        self.against = self._against(names_of(against, "against"), {*grid.entries.methods, *self.cells["method"]})
         entries = grid.entries.methods
         self.legends = {name: entries[name].legend for name in self.against if name in entries}
         paired = int(self.here.loc[self.here["method"].isin(self.against), "seeds"].max())
@@ -204,12 +212,15 @@ class Bench:
         self.notes += changed_versions(self.here[self.here["method"].isin(self.against)])
 
     def _specs(
-        self, specs: "Mapping[str, TrialSpec]", wanted: list[str]
+        self, specs: "Mapping[str, TrialSpec]", wanted: list[str], repository: Path
     ) -> "tuple[dict[str, TrialSpec], dict[str, str]]":
         """Return the spec of each task that the method can run on, and the reasons of the others."""
         found: dict[str, TrialSpec] = {}
         reasons: dict[str, str] = {}
         for task in wanted:
+            if task not in specs:
+                reasons[task] = f"not in the study atlas of {repository}"
+                continue
             spec = specs[task].model_copy(update={"method": self.method.ref})
             spec.check("method")
             try:
@@ -224,13 +235,16 @@ class Bench:
                 found[task] = spec
         return found, reasons
 
-    def _against(self, names: list[str]) -> list[str]:
-        """Return the methods on file that are compared with."""
+    def _against(self, names: list[str], known: Set[str]) -> list[str]:
+        """Return the methods on file that are compared with, of those that are known."""
         there = sorted(set(self.here["method"]))
+        usual = [name for name in USUAL if name in there]
         for name in names:
+            if name in known and name not in there:
+                raise PlumblineError(f"{name} has no stored runs on these tasks; {', '.join(usual or there[:3])} have")
             if name not in there:
                 raise unknown("method", name, there, are="methods are on file on these tasks")
-        found = list(dict.fromkeys(names)) or [name for name in USUAL if name in there]
+        found = list(dict.fromkeys(names)) or usual
         if not found:
             raise PlumblineError(
                 f"none of {', '.join(USUAL)} is on file on these tasks: name others by `against`: {', '.join(there)}"

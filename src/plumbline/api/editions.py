@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from plumbline.api.arguments import checked
 from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.places import ATLAS, on_file, own_folder
-from plumbline.core.words import names_of
+from plumbline.core.places import ATLAS, on_file, own_folder, shipped
+from plumbline.core.words import counted, names_of
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import MethodRef
 
@@ -57,8 +57,8 @@ def atlas(
         `results/atlas/README.md` explains all columns.
 
     Raises:
-        PlumblineError: no atlas in the folder, one of another edition, an unknown part, task or method, or `findings`
-            with `task` or `methods`: they are analyses of the whole grid.
+        PlumblineError: no atlas in the folder, one of another edition, an unknown part, task or method, `findings`
+            with `task` or `methods`: they are analyses of the whole grid, or too few trials for the part.
 
     Examples:
         >>> rounds = pb.atlas(task="common-levy-5-0.1", methods=["atlas-logei", "optuna-gp"])
@@ -88,7 +88,8 @@ def atlas(
     # Of all methods: where the optimum is unknown, the best of any trial stands for it.
     rounds = with_regret(read_rounds(place, here.loc[here["seeds"] > 0, "task"].unique()))
     if rounds.empty and part != "rounds":
-        raise PlumblineError(f"{place} has no trials yet: `plumbline atlas --add results` adds those of a run")
+        where = f"trials on {task!r}" if task else "trials yet"
+        raise PlumblineError(f"{place} has no {where}: `plumbline atlas --add results` adds those of a run")
     if part == "findings":
         from plumbline.analysis.atlas.interventions import findings
 
@@ -101,17 +102,32 @@ def atlas(
     else:
         from plumbline.analysis.atlas.ranks import profiles, ranks
 
+        refuse_too_few(part, rounds, place)
         found = (ranks if part == "ranks" else profiles)(rounds, tasks)
     return found[found["method"].isin(wanted)].reset_index(drop=True) if wanted else found
 
 
+FEWEST: Mapping[str, int] = {"ranks": 2, "profiles": 1}
+"""Methods with scores on one task that a part takes at least."""
+
+
+def refuse_too_few(part: str, rounds: "pd.DataFrame", place: Path) -> None:
+    """Raise PlumblineError where no task has enough methods for a part: a score takes a regret to begin with."""
+    scored = rounds.dropna(subset="normalised_regret").groupby("task", observed=True)["method"].nunique()
+    if scored.max() < FEWEST[part] or scored.empty:
+        raise PlumblineError(
+            f"{place} has no {part}: they take {counted(FEWEST[part], 'method')} with scores on a task"
+        )
+
+
+@checked
 def add_to_atlas(results: str | Path, *, data: str | Path | None = None, folder: str | Path | None = None) -> int:
     """Add the finished trials of a results folder to the atlas; return how many cells are new or were replaced.
 
     Args:
         results: a folder with `trials` and `store`, of runs of the study `atlas` at the preset `paper`, on real data.
         data: folder of features and trained models; `data` of the workspace where None.
-        folder: of the edition; `results/atlas` of the workspace or the package where None.
+        folder: of the edition; `results/atlas` of the workspace where None, which begins as a copy of the package's.
 
     Raises:
         PlumblineError: the results have no trials, the folder holds another edition, or a result is damaged.
@@ -127,7 +143,11 @@ def add_to_atlas(results: str | Path, *, data: str | Path | None = None, folder:
     domains = {task: domain_of(specs[task], at_hand) for task in dict.fromkeys(cell.pair[0] for cell in finished)}
     cells = [cell._replace(facts={**cell.facts, "inputs": domains[cell.pair[0]].bounds.shape[-1]}) for cell in finished]
     cells += empty_cells(grid, domains)
-    return add_cells(own_folder() / ATLAS if folder is None else Path(folder), cells, grid.tasks(), EDITION_FACTS)
+    own = own_folder() / ATLAS
+    place = own if folder is None else Path(folder)
+    # The workspace's edition is read in the place of the package's: it has all cells of that.
+    start = shipped() / ATLAS if place.resolve() == own.resolve() else None
+    return add_cells(place, cells, grid.tasks(), EDITION_FACTS, start)
 
 
 EDITION_FACTS = {

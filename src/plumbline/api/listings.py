@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from plumbline.api.arguments import checked
 from plumbline.api.repository import find_repository, study_names
 from plumbline.api.written import entry_files, read_written
-from plumbline.core.errors import unknown
+from plumbline.core.errors import PlumblineError, shown, unknown
 from plumbline.core.libraries import absent
 from plumbline.core.places import ATLAS, REFERENCE, STUDIES, on_file
 from plumbline.registry.catalogue import Kind, catalogue
@@ -151,7 +151,7 @@ def claim_names() -> list[str]:
 
 
 def class_names(kind: str) -> list[str]:
-    """Return the names of the registered classes of a kind of `KINDS`."""
+    """Return the names of the registered classes of a kind of `KINDS`; raise PlumblineError of another kind."""
     return [name for _, name, _, _ in _classes(kind)]
 
 
@@ -161,14 +161,14 @@ def classes(kind: str = "", name: str = "") -> "pd.DataFrame":
 
     Args:
         kind: method, problem, design, trainer, illustration, figure, table, metric or statistic; all if empty.
-        name: the name of a class of this kind.
+        name: the name of a class of this kind, which must be given too.
 
     Returns:
         A row for each class: `kind`, `name`, `summary` and `module`. For a single class, a row for each option:
         `option`, its `default`, its possible `values`, and a `description` if there is one.
 
     Raises:
-        PlumblineError: an unknown kind or name, with the nearest one.
+        PlumblineError: an unknown kind or name, with the nearest one, or a name without a kind.
 
     Examples:
         >>> pb.classes("method")
@@ -176,11 +176,11 @@ def classes(kind: str = "", name: str = "") -> "pd.DataFrame":
     """
     import pandas as pd
 
-    if kind and kind not in KINDS:
-        raise unknown("kind of class", kind, KINDS)
     if not name:
-        rows = [row for one in KINDS if kind in ("", one) for row in _classes(one)]
+        rows = [row for one in ([kind] if kind else KINDS) for row in _classes(one)]
         return pd.DataFrame(rows, columns=["kind", "name", "summary", "module"])
+    if not kind:
+        raise PlumblineError(f"no kind of {shown(name)}: give one of {', '.join(KINDS)}")
     if kind not in get_args(Kind):
         known = class_names(kind)
         if name not in known:
@@ -191,6 +191,8 @@ def classes(kind: str = "", name: str = "") -> "pd.DataFrame":
 
 
 def _classes(kind: str) -> Iterable[tuple[str, str, str, str]]:
+    if kind not in KINDS:
+        raise unknown("kind of class", kind, KINDS)
     if kind in get_args(Kind):
         return [(kind, one.name, one.summary, one.place) for one in catalogue().listed(kind).values()]  # type: ignore[arg-type]
     if kind == "metric":

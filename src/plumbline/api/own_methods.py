@@ -54,6 +54,10 @@ def own_method(target: str, options: NestedOptions, entries: "MethodsAndTasks") 
     import_module(module)
     kind, known = kind_of_class(target)
     if kind == "botorch-acquisition":
+        if SURROGATE_OF not in entries.methods:
+            raise PlumblineError(
+                f"class {target!r}: config/methods has no entry {SURROGATE_OF!r}, whose model it takes"
+            )
         known["model"] = entries.methods[SURROGATE_OF].ref.options["model"]
     return OwnMethod(name, MethodRef(name=kind, options=merge(known, dict(options))), place_of_class(target))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plumbline.cli.app import DATA, USE, DataOption, app, path_option, say_written
+from plumbline.cli.app import USE, DataOption, app, path_option, say_written
 from plumbline.core.errors import PlumblineError
 from plumbline.core.words import counted
 
@@ -33,7 +33,7 @@ def atlas(
     figure: FigureOption = None,
     add: AddOption = None,
     folder: FolderOption = None,
-    data: DataOption = DATA,
+    data: DataOption = None,
 ) -> None:
     """Show the stored results of every method on every task."""
     from plumbline.analysis.atlas.edition import missing_forecasts
@@ -45,11 +45,12 @@ def atlas(
         raise PlumblineError(f"{', '.join(listings)}: each is a listing of its own; give one of them")
     if figure is not None and figure.exists() and not figure.is_dir():
         raise PlumblineError(f"--figure {figure} is a file: name a folder")
-    if add is not None:
-        print(f"{counted(add_to_atlas(add, data=data, folder=folder), 'cell')} added or replaced")
+    added = None if add is None else add_to_atlas(add, data=data, folder=folder)
     found = atlas("findings", folder=folder) if findings or figure is not None else None
     if found is not None and figure is not None:
         write_figure(found, len(missing_forecasts(on_file(ATLAS) if folder is None else folder)), figure)
+    if added is not None:  # after the figure: a pipe may end what is printed
+        print(f"{counted(added, 'cell')} added or replaced")
     cells = atlas("cells", task=task, folder=folder)
     if found is not None and findings:
         print_findings(found)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from plumbline.cli.app import (
-    DATA,
     NAME_VALUE,
     NAMES,
     USE,
@@ -15,12 +14,12 @@ from plumbline.cli.app import (
     app,
     file_option,
     path_option,
+    places,
     refuse_losses,
     say_written,
 )
 from plumbline.cli.completing import complete, complete_list
 from plumbline.core.errors import PlumblineError
-from plumbline.core.places import STORE
 
 if TYPE_CHECKING:
     from plumbline.api.benching import Bench, Compared, TaskTrials
@@ -81,30 +80,31 @@ def bench(
     folder: Annotated[
         Path | None, path_option(help="folder of an edition of the atlas; default: results/atlas")
     ] = None,
-    store: StoreOption = STORE,
-    data: DataOption = DATA,
+    store: StoreOption = None,
+    data: DataOption = None,
 ) -> None:
     """Run your own method on tasks of the atlas, and compare it with the stored methods."""
     from plumbline.api.benching import TIMEOUT, Bench
     from plumbline.cli.trial import settings_of
 
-    refuse_losses([path for path in (csv, latex, figure, page, paragraph) if path is not None], folders=[store])
+    at = places(store, data=data)
+    refuse_losses([path for path in (csv, latex, figure, page, paragraph) if path is not None], folders=[at.store])
     if figure is not None:  # before hours of trials
         from plumbline.analysis.atlas.forest import format_of
 
         format_of(figure)
-    found = Bench(target, tasks, seeds, against, settings_of(option), data, folder)
+    found = Bench(target, tasks, seeds, against, settings_of(option), at.data, folder)
     for note in found.notes:
         print(note)
     done = []
-    for one in found.run(store, cores, TIMEOUT if timeout is None else timeout):
+    for one in found.run(at.store, cores, TIMEOUT if timeout is None else timeout):
         done.append(one)
         print(task_line(found, one), flush=True)
     result = found.compared(done)
-    if len(result.standing):
-        write_result(found, result, csv, latex, figure, page, paragraph)  # first: a pipe may end what is printed
-        print_result(found, result)
-        say_written(csv, latex, figure, page, paragraph)
+    result.require_scores()
+    write_result(found, result, csv, latex, figure, page, paragraph)  # first: a pipe may end what is printed
+    print_result(found, result)
+    say_written(csv, latex, figure, page, paragraph)
     if result.failures:
         count = sum(len(one.failures) for one in done)
         first = next(one for one in done if one.failures)
@@ -115,11 +115,13 @@ def bench(
 
 def task_line(bench: "Bench", one: "TaskTrials") -> str:
     """Return a line on the trials of a task: the mean score with its rank on it, or why they failed."""
+    from plumbline.api.benching import NO_SCORE
+
     if one.rounds is None:
         return "; ".join(filter(None, [one.refusal, bench.failure(one)]))
     result = bench.compared([one])
     if result.standing.empty:
-        return f"{one.task}: no score: the initial designs have the optimum"
+        return f"{one.task}: {NO_SCORE}"
     own = result.standing.set_index("method").loc[bench.method.name]
     line = f"{one.task}: score {own['score']:.3g}, rank {own['rank']:.0f} of {len(result.standing)}"
     return "; ".join([line, *result.failures])

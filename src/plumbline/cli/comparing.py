@@ -75,10 +75,10 @@ def compare(
         folder=folder,
         store=store,
     )
-    print_comparison(frame)
-    write_frame(frame, csv, json)
+    write_frame(frame, csv, json)  # first: a pipe may end what is printed
     if latex is not None:
         write_text(latex, latex_table(frame, location))
+    print_comparison(frame)
     say_written(csv, json, latex)
 
 
@@ -113,8 +113,8 @@ def seeds(
         folder=folder,
         store=store,
     )
+    write_frame(frame, csv, json)  # first: a pipe may end what is printed
     print_seeds(frame)
-    write_frame(frame, csv, json)
     say_written(csv, json)
 
 

@@ -51,10 +51,10 @@ def diagnose(
 
     refuse_losses([path for path in (csv, json) if path is not None], file)
     frame = table(file, window=window, recalibrator=recalibrator)  # type: ignore[arg-type]  # it says what there is
-    print_diagnosis(frame)
-    write_frame(frame, csv, None)
+    write_frame(frame, csv, None)  # first: a pipe may end what is printed
     if json is not None:
         write_json(json, frame)
+    print_diagnosis(frame)
     say_written(csv, json)
 
 

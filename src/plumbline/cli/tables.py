@@ -65,7 +65,7 @@ def table_lines(
     """
     widths, fixed = _widths(headers, rows, set(numbers), columns)
     place = headers.index(below) if below in headers else -1
-    if place < 0 or widths[place] >= min(READABLE, max(len(row[place]) for row in rows)):
+    if place < 0 or widths[place] >= min(READABLE, max((len(row[place]) for row in rows), default=0)):
         return [line for row in (headers, *rows) for line in _row_lines(row, widths, fixed)]
     table = [[cell for i, cell in enumerate(row) if i != place] for row in (headers, *rows)]
     widths, fixed = _widths(table[0], table[1:], set(numbers), columns)

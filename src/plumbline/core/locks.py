@@ -4,7 +4,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -38,6 +38,17 @@ def locked(path: Path, what: str) -> Iterator[None]:
         with suppress(OSError):
             note.unlink(missing_ok=True)
         lock.release()
+
+
+def locked_folder(folder: Path, what: str) -> AbstractContextManager[None]:
+    """Return the lock of a folder, which is beside it: one, whether the folder is named by `.`, by a link or in full.
+
+    Args:
+        folder: which need not be there yet.
+        what: as of `locked`.
+    """
+    place = folder.resolve()
+    return locked(place.parent / f".{place.name}.lock", what)
 
 
 def _owner(note: Path) -> str:

@@ -153,6 +153,50 @@ def test_two_that_add_at_once_lose_nothing(tmp_path: Path) -> None:
     assert sorted(read_rounds(tmp_path / "atlas", ["bowl"])["method"].unique()) == names
 
 
+@pytest.mark.parametrize("name", [".", "../atlas", "../link"])
+def test_a_folder_may_have_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    (tmp_path / "atlas").mkdir()
+    (tmp_path / "link").symlink_to("atlas")
+    monkeypatch.chdir(tmp_path / "atlas")
+    assert add_cells(Path(name), [cell("bowl", "a", 1)], TASKS, {}) == 1
+    assert read_cells(tmp_path / "atlas")["method"].tolist() == ["a"]
+    assert {path.name for path in tmp_path.iterdir()} <= {"atlas", "link", ".atlas.lock"}
+
+
+def test_an_edition_begins_as_a_copy_of_another(tmp_path: Path) -> None:
+    """Once there is something to add, and as a whole; its pictures and models come along."""
+    start, folder = tmp_path / "package", tmp_path / "atlas"
+    made = cell("bowl", "a", 2)._replace(made_with=frozenset({"numpy 2"}))
+    add_cells(start, [made, cell("valley", "a", 2)], TASKS, {})
+    (start / "models").mkdir()
+    (start / "models" / "vae.npz").write_bytes(b"model")
+    before = {path.name: path.read_bytes() for path in start.iterdir() if path.is_file()}
+    assert add_cells(folder, [cell("bowl", "a", 1)], TASKS, {}, start) == 0
+    other = cell("bowl", "b", 2)._replace(rounds=rounds(2, start=0.25))
+    with pytest.raises(PlumblineError, match="initial design"):
+        add_cells(folder, [other], TASKS, {}, start)
+    assert not folder.exists()
+    assert add_cells(folder, [cell("bowl", "b", 1)], TASKS, {}, start) == 1
+    assert read_cells(folder)[["task", "method"]].to_numpy().tolist() == [["bowl", "a"], ["bowl", "b"], ["valley", "a"]]
+    assert len(read_rounds(folder, ["bowl", "valley"])) == 3 * (2 + 1 + 2)
+    assert read_tasks(folder)["measure"].tolist() == ["value", "value"]
+    assert json.loads((folder / "edition.json").read_text())["made_with"] == ["numpy 2"]
+    assert (folder / "models" / "vae.npz").is_file()
+    assert {path.name: path.read_bytes() for path in start.iterdir() if path.is_file()} == before
+    assert add_cells(folder, [cell("valley", "b", 1)], TASKS, {}, start) == 1
+    assert len(read_cells(folder)) == 4, "what was added stays"
+
+
+def test_tasks_that_are_no_longer_planned_stay(tmp_path: Path) -> None:
+    add_cells(tmp_path, [cell("bowl", "a", 1), cell("valley", "a", 1)], TASKS, {})
+    add_cells(tmp_path, [cell("bowl", "b", 1)], TASKS[TASKS["task"] == "bowl"], {})
+    found = read_tasks(tmp_path)
+    assert found[["task", "title", "measure"]].to_numpy().tolist() == [
+        ["bowl", "A bowl", "value"],
+        ["valley", "A valley", "value"],
+    ]
+
+
 def test_another_edition_is_refused_by_name(tmp_path: Path) -> None:
     add_cells(tmp_path, [cell("bowl", "a", 1)], TASKS, {})
     (tmp_path / "edition.json").write_text('{"edition": "2031.01"}\n')

@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as arrow
 import pytest
+from filelock import FileLock, Timeout
 from PIL import Image
 
 from plumbline.analysis.outputs.style import PALETTE, house_style, panels
+from plumbline.analysis.publish import reference
 from plumbline.analysis.publish.claim_pages import Titles
 from plumbline.analysis.publish.explorer import explored_on_file
 from plumbline.analysis.publish.reference import combined_provenance, curves, keep, keep_figure, keep_verdicts, merge
@@ -201,6 +203,29 @@ def test_a_table_of_other_columns_is_written_anew(tmp_path: Path) -> None:
     (tmp_path / "claims.csv").write_text("claim,verdict\nZ1,partly\n")
     with pytest.raises(PlumblineError, match="is no table of claims"):
         keep_verdicts(studies, made.LIBRARY, tmp_path)
+
+
+@pytest.mark.parametrize("step", ["merge", "judge_reference"])
+def test_the_folder_is_locked_while_its_tables_are_read_and_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Else one of two processes loses what the other one has added."""
+    monkeypatch.setitem(made.LIBRARY.tasks, "bowl", made.LIBRARY.tasks["forrester"])
+    plan, home, ours = made.planned("K1"), tmp_path / "reference", getattr(reference, step)
+    locked = []
+
+    def watched(*arguments: Any) -> Any:
+        with pytest.raises(Timeout):
+            FileLock(tmp_path / ".reference.lock").acquire(timeout=0)
+        locked.append(step)
+        return ours(*arguments)
+
+    monkeypatch.setattr(reference, step, watched)
+    run(tmp_path / "quick", tmp_path / "store")
+    keep([plan.resolve("E")], tmp_path / "quick", tmp_path / "store", home)
+    if step == "judge_reference":
+        keep_verdicts(plan.studies.values(), plan.library, home)
+    assert locked == [step]
 
 
 def contents(folder: Path) -> dict[str, bytes]:

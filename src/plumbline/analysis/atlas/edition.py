@@ -5,6 +5,7 @@ A folder holds a Parquet file a task, `tasks.csv`, `cells.csv` with a row a meth
 """
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from plumbline.analysis.atlas.rounds import COLUMNS, LEVELS
 from plumbline.analysis.atlas.starts import first_apart
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic, read_csv, read_json, write_text
-from plumbline.core.locks import locked
+from plumbline.core.locks import locked_folder
 from plumbline.store.records import read_table
 
 EDITION = "2026.12"
@@ -179,7 +180,9 @@ def _read(path: Path) -> arrow.Table:
     return table
 
 
-def add_cells(folder: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: Mapping[str, Any]) -> int:
+def add_cells(
+    folder: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: Mapping[str, Any], start: Path | None = None
+) -> int:
     """Add cells to an edition, task by task; return how many are new or were replaced.
 
     A cell of fewer seeds than the one on file is left out.
@@ -189,24 +192,31 @@ def add_cells(folder: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: M
         cells: the cells.
         tasks: `tasks.csv` of all tasks of the atlas, but for what trials tell.
         facts: of `edition.json`, besides its name.
+        start: an edition that is copied into the folder first, if there is none yet.
 
     Raises:
         PlumblineError: the folder holds another edition, trials of a task have other initial designs than those that
             are there, or a set holds an observation in part.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder.with_name(f".{folder.name}.lock"), "adds to this atlas"):
-        return _add(folder, cells, tasks, facts)
+    with locked_folder(folder, "adds to this atlas"):
+        before = folder if start is None or is_edition(folder) or not is_edition(start) else start
+        return _add(folder, before, cells, tasks, facts)
 
 
-def _add(folder: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: Mapping[str, Any]) -> int:
-    if is_edition(folder):
-        check_edition(folder)
-    known = read_cells(folder) if (folder / "cells.csv").is_file() else pd.DataFrame(columns=CELLS)
+def _add(folder: Path, before: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: Mapping[str, Any]) -> int:
+    """Add cells to what is in the folder `before`: there, or in a copy, which is an edition once all is written."""
+    if is_edition(before):
+        check_edition(before)
+    known = read_cells(before) if (before / "cells.csv").is_file() else pd.DataFrame(columns=CELLS)
     seeds = known.set_index(PAIR)["seeds"].to_dict()
     new = [cell for cell in cells if cell.about["seeds"] >= seeds.get(cell.pair, 0)]
     tasks_of_new = dict.fromkeys(cell.pair[0] for cell in new)
-    rounds = {task: _rounds_with(folder, task, [cell for cell in new if cell.pair[0] == task]) for task in tasks_of_new}
+    rounds = {task: _rounds_with(before, task, [cell for cell in new if cell.pair[0] == task]) for task in tasks_of_new}
+    told, made_with = _with_facts(tasks, before, new), _made_with(before).union(*(cell.made_with for cell in new))
+    if before != folder:
+        if not new:
+            return 0
+        shutil.copytree(before, folder, ignore=shutil.ignore_patterns("edition.json"), dirs_exist_ok=True)
     for task, every in rounds.items():
         if every is not None:
             _write_rounds(folder / f"{task}.parquet", every)
@@ -214,27 +224,27 @@ def _add(folder: Path, cells: Iterable[Cell], tasks: pd.DataFrame, facts: Mappin
     stays = [pair not in pairs for pair in known[PAIR].itertuples(index=False, name=None)]
     about = pd.DataFrame([cell.about for cell in new], columns=CELLS).astype({"seconds": float})
     _write_csv(folder / "cells.csv", pd.concat([known[stays], about]).sort_values(PAIR, kind="stable"))
-    _write_csv(folder / "tasks.csv", _with_facts(tasks, folder, new))
-    made_with = sorted(frozenset(_made_with(folder)).union(*(cell.made_with for cell in new)))
-    edition = {"edition": EDITION, **facts, "made_with": made_with}
+    _write_csv(folder / "tasks.csv", told)
+    edition = {"edition": EDITION, **facts, "made_with": sorted(made_with)}
     write_text(folder / "edition.json", json.dumps(edition, indent=1) + "\n")
     return len(new)
 
 
-def _made_with(folder: Path) -> list[str]:
+def _made_with(folder: Path) -> frozenset[str]:
     """Return what the cells that are there were made with."""
     if not is_edition(folder):
-        return []
-    found: list[str] = read_json(folder / "edition.json", ("edition",), REMEDY).get("made_with", [])
-    return found
+        return frozenset()
+    return frozenset(read_json(folder / "edition.json", ("edition",), REMEDY).get("made_with", []))
 
 
 def _with_facts(tasks: pd.DataFrame, folder: Path, cells: Sequence[Cell]) -> pd.DataFrame:
-    """Return `tasks.csv` with what trials told, now or before."""
+    """Return `tasks.csv` with what trials told, now or before, and with the tasks that were there besides."""
     before = read_tasks(folder) if (folder / "tasks.csv").is_file() else pd.DataFrame(columns=TASKS)
     told = pd.DataFrame([{"task": cell.pair[0], **cell.facts} for cell in cells if cell.facts])
     known = pd.concat([before.loc[before["measure"].notna(), ["task", *FACTS]], told])
-    return tasks.merge(known.drop_duplicates("task", keep="last"), on="task", how="left")[TASKS]
+    others = before.loc[~before["task"].isin(tasks["task"]), list(tasks)]
+    every = pd.concat([tasks, others]) if len(others) else tasks
+    return every.merge(known.drop_duplicates("task", keep="last"), on="task", how="left")[TASKS]
 
 
 def _rounds_with(folder: Path, task: str, cells: Sequence[Cell]) -> pd.DataFrame | None:

@@ -18,6 +18,7 @@ from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS, judge_reference,
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic, read_csv, read_json, write_text
+from plumbline.core.locks import locked_folder
 from plumbline.core.words import counted
 from plumbline.metrics.registry import by_round, columns_of
 from plumbline.statistics.over_seeds import mean_and_standard_error
@@ -30,6 +31,9 @@ from plumbline.study.resolved import ResolvedExperiment
 
 PAIR = ["task", "method"]
 """What a row of the costs is about."""
+
+KEEPS = "keeps results there"
+"""What the holder of the lock of a folder of reference results does."""
 
 
 def drawn_metrics(resolved: ResolvedExperiment) -> tuple[str, ...]:
@@ -149,7 +153,8 @@ def keep(
 ) -> None:
     """Copy the results of experiments from a preset's `folder` to the `reference` results, with provenance.
 
-    All is gathered and checked before anything is replaced; what is kept of an experiment is replaced as a whole.
+    All is gathered and checked before anything is replaced; what is kept of an experiment is replaced as a whole, while
+    no other process keeps results there.
 
     Args:
         experiments: those to keep.
@@ -167,7 +172,7 @@ def keep(
     if (reference / "claims.csv").is_file():
         read_claims(reference / "claims.csv")  # they are judged anew in the end: they must be readable
     reference.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".gathered-", dir=reference) as place:
+    with locked_folder(reference, KEEPS), tempfile.TemporaryDirectory(prefix=".gathered-", dir=reference) as place:
         measured = [(one.name, gather(one, folder, store, Path(place) / one.name)) for one in experiments]
         if not replace:
             for name, _ in measured:
@@ -281,6 +286,11 @@ def keep_verdicts(studies: Collection[Study], library: MethodsAndTasks, referenc
 
     The two figures that sum them up are drawn anew too.
     """
+    with locked_folder(reference, KEEPS):
+        _keep_verdicts(studies, library, reference)
+
+
+def _keep_verdicts(studies: Collection[Study], library: MethodsAndTasks, reference: Path) -> None:
     # Drawing takes seconds to import: who only reads verdicts need not wait for it.
     from plumbline.analysis.publish.answer import write_answer
     from plumbline.analysis.publish.small_samples import write_small_samples
