@@ -144,7 +144,7 @@ def answer_in_words(found: pd.DataFrame) -> list[str]:
     (forecasts, calibrated, worse, _), (searches, better, less, undecided) = counts
     return [
         f"Forecasts are better calibrated in {calibrated} of {forecasts} comparisons, and worse in {worse}.",
-        f"The search finds better values in {better} of {searches} and worse ones in {less}; in {undecided} we find no "
+        f"BO finds better values in {better} of {searches} and worse ones in {less}; in {undecided} we find no "
         "significant difference.",
     ]
 

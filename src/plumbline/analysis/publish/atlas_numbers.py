@@ -66,7 +66,7 @@ class AtlasNumbers:
     def atlas_answer(self) -> str:
         """The effects of the interventions on forecasts and on the search."""
         forecasts, search = answer_of_atlas(self.findings)
-        return f"* **Forecasts.** {forecasts}\n* **The search.** {search}"
+        return f"* **Forecasts.** {forecasts}\n* **The values found.** {search}"
 
     def atlas_interventions(self) -> str:
         """The interventions as a table: their effects on calibration and on the normalised regret."""
