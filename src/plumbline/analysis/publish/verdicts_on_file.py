@@ -31,7 +31,7 @@ def read_claims(path: Path) -> pd.DataFrame:
         if wrong.any():
             row = int(wrong.argmax())
             word = str(found[name].iloc[row])
-            raise PlumblineError(f"{path}, line {csv_cells(path).index[row]}: {unknown(name, word, allowed)}: {JUDGE_AGAIN}")
+            raise PlumblineError(f"{path}, line {_line(path, row)}: {unknown(name, word, allowed)}: {JUDGE_AGAIN}")
     return found.astype(dict.fromkeys(WORDS, object)).fillna(dict.fromkeys(WORDS, ""))
 
 
@@ -55,5 +55,12 @@ def read_doubts(claims: Path) -> pd.DataFrame:
     empty = found[columns].isna().to_numpy()
     if empty.any():
         row, column = (int(index) for index in np.argwhere(empty)[0])
-        raise PlumblineError(f"{path}, line {csv_cells(path).index[row]}: there is no {columns[column]}: write it, or delete the line")
+        raise PlumblineError(
+            f"{path}, line {_line(path, row)}: there is no {columns[column]}: write it, or delete the line"
+        )
     return found
+
+
+def _line(path: Path, row: int) -> int:
+    """Return the line of a row in a file."""
+    return int(csv_cells(path).index[row])
