@@ -12,7 +12,7 @@ from plumbline.api.repository import find_repository
 from plumbline.api.running import NestedOptions, one_thread, seed_numbers
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.libraries import installed_version
-from plumbline.core.places import ATLAS, STORE, on_file, own_folder
+from plumbline.core.places import ATLAS, DATA, STORE, on_file, own
 from plumbline.core.words import names_of
 
 if TYPE_CHECKING:
@@ -89,17 +89,16 @@ def bench(
     """
     if table not in get_args(Table):
         raise unknown("table", table, get_args(Table))
-    home = own_folder()
     bench = Bench(
         target,
         tasks,
         seeds,
         against,
         options or {},
-        home / "data" if data is None else Path(data),
+        own(DATA) if data is None else Path(data),
         folder,
     )
-    done = list(bench.run(home / STORE if store is None else Path(store), cores, timeout))
+    done = list(bench.run(own(STORE) if store is None else Path(store), cores, timeout))
     result = bench.compared(done)
     if table != "trials":
         result.require_scores()

@@ -15,7 +15,7 @@ from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError, shown
 from plumbline.core.nested import merge
 from plumbline.core.options import parse
-from plumbline.core.places import STORE, own_folder
+from plumbline.core.places import DATA, STORE, own
 from plumbline.core.threads import threads_asked
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import ProblemRef
@@ -314,9 +314,7 @@ def run(
     )
     entries, stand_ins = entries_and_stand_ins(find_repository(), real_data)
     specs = [request.spec(entries, stand_ins, seed) for seed in seed_numbers(seeds)]
-    home = own_folder()
-    places = Path(store or home / STORE), Path(data or home / "data")
-    folders = run_specs(specs, *places, device, log, lockstep)
+    folders = run_specs(specs, Path(store or own(STORE)), Path(data or own(DATA)), device, log, lockstep)
     tables, reasons = [], []
     for spec, folder in zip(specs, folders, strict=True):
         if folder.failed:

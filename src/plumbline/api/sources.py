@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from plumbline.api.experiment_runs import edition_with, runs_by_column
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import read_csv
-from plumbline.core.places import ATLAS, REFERENCE, STORE, on_file, own_folder
+from plumbline.core.places import ATLAS, REFERENCE, STORE, on_file, own
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ def _stored(methods: Sequence[str], task: str, metric: str, store: Path | None) 
     """Return the runs of a store, or of that of the workspace, None where the latter lacks a method."""
     from plumbline.analysis.evidence.stored import runs_of_store, stored_trials
 
-    folder = store or own_folder() / STORE
+    folder = store or own(STORE)
     if store and not store.is_dir():
         raise PlumblineError(f"no folder of trials at {store}")
     trials = stored_trials(folder, methods, task)

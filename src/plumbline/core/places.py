@@ -59,7 +59,7 @@ def on_file(path: Path) -> Path:
     Args:
         path: below REFERENCE or ATLAS.
     """
-    own = (workspace() or Path.cwd()) / path
+    here = own_folder() / path
     # A folder may have a figure of the atlas, and no edition.
-    there = own / "edition.json" if path == ATLAS else own
-    return own if there.exists() else shipped() / path
+    sign = here / "edition.json" if path == ATLAS else here
+    return here if sign.exists() else shipped() / path
