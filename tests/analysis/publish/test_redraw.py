@@ -136,6 +136,29 @@ class TestTheSameFigure:
         found = from_records(plan, tmp_path / "quick/records/E.parquet")
         assert same(shown(plan, evidence_on_file(plan.resolve("E"), reference)), shown(plan, found))
 
+    @pytest.mark.parametrize("band", ["quantiles", "median-interval"])
+    def test_with_means_where_older_experiments_kept_nothing_of_medians(self, tmp_path: Path, band: str) -> None:
+        """The footer says so: it names the band that is drawn."""
+        rows = [REGRET, {"metric": "best_f", "label": "best", "band": "mean-interval"}]
+        plan, of_means = (
+            plan_of("curves", {"rows": rows, "panels": [{"task": "bowl"}], "band": kind})
+            for kind in (band, "mean-error")
+        )
+        reference = kept(tmp_path, plan)
+        (reference / "E/E-rounds.parquet").unlink()
+        found, older = (
+            from_records(plan, tmp_path / "quick/records/E.parquet"),
+            evidence_on_file(plan.resolve("E"), reference),
+        )
+        assert same(shown(plan, older), shown(of_means, found))
+        (_, ours), (_, theirs) = (output_of(one.resolve("E"), "figure") for one in (plan, of_means))
+        assert (
+            ours.shown(older)
+            == theirs.shown(found)
+            == "mean and one standard error, mean and its 70% interval (best) over seeds"
+        )
+        assert ours.shown(found) != ours.shown(older)
+
     def test_from_runs_of_the_same_trials_that_another_experiment_keeps(self, tmp_path: Path) -> None:
         plan = plan_of("run-ends", REGRET)
         reference, found = kept(tmp_path, plan), from_records(plan, tmp_path / "quick/records/E.parquet")
@@ -172,7 +195,10 @@ class TestItStays:
     @pytest.mark.parametrize(
         ("options", "reason"),
         [
-            (CURVES, "no best_f by round of single runs of plain on bowl"),
+            (
+                {"rows": [{**REGRET, "against": "minutes"}], "panels": [{"task": "bowl"}]},
+                "no regret by round of single runs of plain on bowl",
+            ),
             (CURVES | {"panels": [{"task": "bowl", "costs": [1.0]}]}, "no best_f by round"),
         ],
     )

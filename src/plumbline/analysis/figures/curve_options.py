@@ -95,6 +95,11 @@ class Panel(Options):
     costs: tuple[PositiveFloat, ...] = ()
 
 
+def of_means(evidence: Evidence) -> bool:
+    """Return whether the evidence has means by round in the place of single runs."""
+    return evidence.filed is not None and evidence.filed.rounds.empty
+
+
 class CurvesOptions(OutputOptions):
     """Options of the figure.
 
@@ -146,12 +151,30 @@ class CurvesOptions(OutputOptions):
         """Whether a row is drawn against time."""
         return any(row.against == "minutes" for row in self.rows)
 
+    def drawable(self, evidence: Evidence) -> Self:
+        """Return these options with bands that the evidence has.
+
+        Where no more than means by round are on file, these and their standard errors take the place of medians and
+        quantiles.
+        """
+        if not of_means(evidence):
+            return self
+        band, *bands = (
+            kind if kind in (None, "mean-interval") else "mean-error"
+            for kind in (self.band, *(row.band for row in self.rows))
+        )
+        rows = (row.model_copy(update={"band": kind}) for row, kind in zip(self.rows, bands, strict=True))
+        return self.model_copy(update={"band": band, "rows": tuple(rows)})
+
     def shown(self, evidence: Evidence) -> str:
         """Return what lines and bands are; of rows with a band of their own, after their words."""
-        own = {row.band: " ".join(row.label.split()) for row in self.rows if row.band not in (None, self.band)}
-        parts = [in_words(self.band, self.quantiles)]
-        parts += [f"{in_words(kind, self.quantiles)} ({label})" for kind, label in own.items() if kind]
-        from_means = evidence.filed is not None and evidence.filed.rounds.empty
-        differences = from_means and any(row.minus for row in self.rows)
+        drawn = self.drawable(evidence)
+        own: dict[BandKind, list[str]] = {}
+        for row in drawn.rows:
+            if row.band not in (None, drawn.band):
+                own.setdefault(row.band, []).append(" ".join(row.label.split()))
+        parts = [in_words(drawn.band, drawn.quantiles)]
+        parts += [f"{in_words(kind, drawn.quantiles)} ({'; '.join(labels)})" for kind, labels in own.items()]
+        differences = of_means(evidence) and any(row.minus for row in self.rows)
         caveat = " (of differences at the end, where runs are on file)" if differences else ""
         return f"{', '.join(parts)} over seeds{caveat}"

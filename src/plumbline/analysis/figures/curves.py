@@ -154,6 +154,7 @@ def arrange(rows: int, columns: int, across: int | None, share: bool = True) -> 
 @figures.register("curves", CurvesOptions)
 def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
     """Metrics against evaluations: a row a metric, a column a task (one task: side by side), a line a method."""
+    options = options.drawable(evidence)
     columns = panels_of(evidence, options.panels)
     styles = style.method_styles(evidence.legends, evidence.methods())
     apart = len({row.against for row in options.rows}) > 1
