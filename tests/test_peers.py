@@ -249,6 +249,7 @@ def test_a_file_with_other_columns_is_refused(tmp_path):
 # Problems, methods and libraries.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["ei", "trust-region"])
 def test_our_methods_do_what_trials_do(tmp_path, method):
     """The same initial design and queries as `pb.run` on the same seed, to the last digit."""

@@ -25,6 +25,7 @@ def bench(small_atlas: Path, atlas_grid: AtlasGrid, tmp_path: Path, monkeypatch:
     return lambda target, **settings: pb.bench(target, **{**usual, **settings})
 
 
+@pytest.mark.slow
 def test_seeds_pair_with_those_on_file(bench: Any) -> None:
     """The method on file itself, run again, differs in nothing."""
     found = bench("random")

@@ -151,6 +151,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_trials_of_a_store(store: Path) -> None:
     found = pb.compare(["random", "ei"], "branin", store=store).set_index("method")
     assert found["metric"].unique().tolist() == ["regret"], "the optimum is known"

@@ -174,6 +174,7 @@ def test_parts(edition: Path) -> None:
     assert len(pb.atlas("tasks", folder=edition)) == 37
 
 
+@pytest.mark.slow
 def test_runs_are_those_of_the_records(edition: Path, results: Path) -> None:
     """To the last bit where a metric is kept so."""
     rows = pd.concat([read_rows(chunk.path(results / "trials"), [*RECORDED, "f"])[0] for chunk in CHUNKS[:2]])
@@ -213,6 +214,7 @@ def test_another_edition_on_file_hinders_no_other_experiment(tmp_path: Path, mon
         pb.runs("ATLAS-noisy")
 
 
+@pytest.mark.slow
 def test_results_without_trials_change_no_edition(edition: Path, tmp_path: Path) -> None:
     before = {path.name: path.read_bytes() for path in edition.iterdir()}
     for folder in (tmp_path, tmp_path / "none"):

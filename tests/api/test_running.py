@@ -32,6 +32,7 @@ def asked(entries: MethodsAndTasks, **what: Any) -> TrialSpec:
     return TrialRequest(**what).spec(entries, {}, 0)
 
 
+@pytest.mark.slow
 def test_a_row_a_seed_and_evaluation(tmp_path: Path) -> None:
     found = pb.run(
         "random", "ackley-2", seeds=[3, 5], rounds=2, initial=4, q=2, store=tmp_path / "store", data=tmp_path
@@ -48,6 +49,7 @@ def test_a_row_a_seed_and_evaluation(tmp_path: Path) -> None:
     assert again.equals(found[found["seed"] == 3]), "what is in the store is not run again"
 
 
+@pytest.mark.slow
 def test_constraints_and_objectives(tmp_path: Path) -> None:
     places = {"store": tmp_path / "store", "data": tmp_path}
     constrained = pb.run(method_class="random", problem="constrained-gramacy", rounds=1, **places)  # type: ignore[arg-type]
@@ -117,6 +119,7 @@ def test_mistakes_are_one_short_line(what: dict[str, Any], reason: str, entries:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_seed_that_fails_is_a_warning_and_all_of_them_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +162,7 @@ def test_no_seeds() -> None:
             seed_numbers(seeds)
 
 
+@pytest.mark.slow
 @settings(max_examples=5)  # each counts to the limit twice
 @given(st.integers(MAX_SEEDS + 1, 2**80))
 def test_more_seeds_than_any_experiment_may_have(count: int) -> None:

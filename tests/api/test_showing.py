@@ -126,6 +126,7 @@ def test_an_experiment(repository: Path) -> None:
     assert origins(at(found.tree, "diagnostics")) == {DEFAULT}
 
 
+@pytest.mark.slow
 def test_a_claim_has_its_verdict() -> None:
     found = resolve("claim", "C1")
     assert any(line.startswith("verdict: ") for line in found.heading)

@@ -19,6 +19,7 @@ def edition(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_edition(tmp_path_factory.mktemp("atlas"))
 
 
+@pytest.mark.slow
 def test_tasks(run: Run, edition: Path) -> None:
     code, out, _ = run("atlas", "--folder", edition)
     assert code == 0

@@ -111,6 +111,7 @@ def test_files_are_there_when_the_reader_leaves(
         assert all(path.stat().st_size for path in paths.values())
 
 
+@pytest.mark.slow
 def test_seeds(run: Run, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     command = ("seeds", *PUBLISHED[:3], "ucb,cucb", "--metric", "best_f", "--effect", "60%", "--given", "6")

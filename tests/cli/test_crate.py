@@ -37,6 +37,7 @@ def ids(entities: Any) -> set[str]:
     return {one.id for one in (entities if isinstance(entities, list) else [entities])}
 
 
+@pytest.mark.slow
 def test_what_was_run_with_what_and_what_came_out(crate: ROCrate, results: Path) -> None:
     assert crate.mainEntity.id == "workflow/Snakefile"
     assert set(crate.mainEntity.type) == TYPES
@@ -63,6 +64,7 @@ def test_what_was_run_with_what_and_what_came_out(crate: ROCrate, results: Path)
     assert (settings["preset"], settings["studies"]) == ("quick", ["tiny"])
 
 
+@pytest.mark.slow
 def test_an_archive_is_the_same(run: Run, results: Path) -> None:
     assert run("crate", "a.zip")[0] == 0
     shutil.unpack_archive("a.zip", "unpacked")

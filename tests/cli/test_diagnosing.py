@@ -48,6 +48,7 @@ def test_no_fault(run: Run, tmp_path: Path) -> None:
     assert "No fault found in 60 forecasts" in run("diagnose", "a.csv")[1]
 
 
+@pytest.mark.slow
 def test_files_have_what_python_has(run: Run, file: Path) -> None:
     assert run("diagnose", file, "--csv", "a.csv", "--json", "a.json", "--window", 20)[0] == 0
     found = pb.diagnose(made(2.0), window=20)

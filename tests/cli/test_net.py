@@ -242,6 +242,7 @@ def test_an_empty_path_is_not_the_working_directory(blank: str, run: Run, tiny: 
     assert [path.name for path in tiny.iterdir()] == ["config"]
 
 
+@pytest.mark.slow
 def test_a_working_directory_that_is_gone(one_core: dict[str, str], tmp_path: Path) -> None:
     code, output, errors = shell(
         f"mkdir '{tmp_path}/x'; cd '{tmp_path}/x'; rmdir '{tmp_path}/x'; plumbline plan", one_core
@@ -328,6 +329,7 @@ def test_interrupted_trials(one_core: dict[str, str], tmp_path: Path) -> None:
         assert "Traceback" not in errors
 
 
+@pytest.mark.slow
 def test_no_home_and_no_cache(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.delenv("HOME")

@@ -111,6 +111,7 @@ COLLECT = (
 SHOWN = ("--records", "results/quick/records/TINY-F1.parquet", "--snapshots", "s/TINY-F1.parquet")
 
 
+@pytest.mark.slow
 def test_what_an_experiment_does_not_have(run: Run, collected: Path) -> None:
     assert run(*COLLECT)[0] == 0
     check_one_line(run("figure", "TINY-F2", *SHOWN, "-o", "x.svg"), "TINY-F2 is not part of preset 'quick'")
@@ -154,6 +155,7 @@ def test_illustrations_that_are_not_there(run: Run, tiny: Path) -> None:
     check_one_line(run("figure", "TINY-I1", "-o", "x.svg"), "TINY-I1 has no trial that ended well")
 
 
+@pytest.mark.slow
 def test_a_grid_with_holes_is_refused(run: Run, collected: Path) -> None:
     (path,) = (collected / "results/trials/branin/dice").iterdir()
     table = records.read_table(path)
@@ -260,6 +262,7 @@ def test_failures_are_forgotten_where_their_store_is(
     assert not file.exists()
 
 
+@pytest.mark.slow
 def test_a_job_of_several_chunks_goes_on_after_failures(
     run: Run, cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -289,6 +292,7 @@ def snapshot_of(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_no_command_writes_over_its_input(run: Run, collected: Path) -> None:
     assert run("collect", "TINY-T1", "-o", "T1.parquet", "--snapshots", "T1-s.parquet")[0] == 0
     assert run("collect", "TINY-F1", "-o", "F1.parquet", "--snapshots", "F1-s.parquet")[0] == 0
@@ -319,6 +323,7 @@ def test_no_command_writes_over_its_input(run: Run, collected: Path) -> None:
         assert snapshot_of(collected) == before, arguments
 
 
+@pytest.mark.slow
 def test_records_of_another_experiment_are_refused(run: Run, collected: Path) -> None:
     assert run("collect", "TINY-T1", "-o", "T1.parquet", "--snapshots", "T1-s.parquet")[0] == 0
     assert run("collect", "TINY-F1", "-o", "F1.parquet", "--snapshots", "F1-s.parquet")[0] == 0

@@ -87,6 +87,7 @@ def test_a_long_trial_prints_its_ends(run: Run) -> None:
     assert "90 more" in output
 
 
+@pytest.mark.slow
 def test_a_trial_of_two_outcomes_prints_both(run: Run) -> None:
     code, output, _ = run("trial", "--problem", "branin-currin", "--class", "random", "--rounds", "1")
     assert code == 0
@@ -129,6 +130,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(st.dictionaries(st.sampled_from("abc"), st.dictionaries(st.sampled_from("xyz"), JSON, min_size=1), min_size=1))
 def test_options_are_what_is_said(options: dict[str, dict[str, Any]]) -> None:
@@ -160,6 +162,7 @@ def test_a_failed_trial_says_so(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
     assert "no trial has failed" in run("failures")[1]
 
 
+@pytest.mark.slow
 def test_the_remedy_names_the_store_that_the_trial_is_in(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from plumbline.methods.baselines import RandomSearch
 

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 CODE = """
 import sys
 from plumbline.core.arrow import without_pandas
@@ -22,6 +24,7 @@ assert arrow.array(pd.Series([1.0, float("nan")])).null_count == 1, "too late to
 """
 
 
+@pytest.mark.slow
 def test_pandas_is_imported_where_it_is_used(one_core: dict[str, str]) -> None:
     done = subprocess.run([sys.executable, "-c", CODE], env=one_core, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -103,6 +103,7 @@ value = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(value)
 def test_any_value_is_short_in_one_line_and_without_types_of_numpy(one: object) -> None:
     for found in (shown(one), shown(np.array([one], dtype=object))):

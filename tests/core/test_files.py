@@ -100,6 +100,7 @@ class TestSealedFiles:
         write_sealed(tmp_path / "x", content)
         assert read_sealed(tmp_path / "x") == content
 
+    @pytest.mark.slow
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
     @given(content=st.binary(max_size=99), where=damage, cut=st.integers(1, 10_000))
     def test_no_other_bytes_are_read(self, tmp_path: Path, content: bytes, where: tuple[int, int], cut: int) -> None:
@@ -161,6 +162,7 @@ class TestJson:
         assert message.endswith(": make it again")
         assert "\n" not in message
 
+    @pytest.mark.slow
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
     @given(where=damage, cut=st.integers(0, 10_000))
     def test_any_damage_is_one_line_or_a_mapping(self, tmp_path: Path, where: tuple[int, int], cut: int) -> None:
@@ -206,6 +208,7 @@ class TestCsv:
         assert str(caught.value).endswith(": make it again")
         assert "\n" not in str(caught.value)
 
+    @pytest.mark.slow
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
     @given(where=damage, cut=st.integers(0, 10_000))
     def test_any_damage_is_one_line_or_numbers(self, tmp_path: Path, where: tuple[int, int], cut: int) -> None:
@@ -241,6 +244,7 @@ class TestCsv:
         with pytest.raises(PlumblineError, match="is a folder, not a CSV file: write it again"):
             read_csv(tmp_path)
 
+    @pytest.mark.slow
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
     @given(word=st.from_regex(r"[0-9]{12}|[0-9]{8}e[0-9]{3}|0[0-9]|true|inf", fullmatch=True))
     def test_words_that_look_like_numbers_stay_words(self, tmp_path: Path, word: str) -> None:

@@ -98,6 +98,7 @@ def test_rows_may_have_bounds_of_their_own(seed: int, k: int) -> None:
         assert ((lower[row] <= alone.points[0]) & (alone.points[0] <= upper[row])).all()
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 12))
 @settings(max_examples=25, deadline=None)
 def test_no_digit_of_a_row_depends_on_the_rows_beside_it(seed: int, k: int) -> None:

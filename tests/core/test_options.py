@@ -294,6 +294,7 @@ names = st.text(st.characters(exclude_categories=["C", "Z"]))
 documents = st.recursive(scalars, lambda one: st.lists(one) | st.dictionaries(names, one), max_leaves=20)
 
 
+@pytest.mark.slow
 @given(documents)
 def test_what_is_written_is_read(document: Any) -> None:
     assert parse_yaml(yaml.safe_dump(document, allow_unicode=True), "x") == document

@@ -407,6 +407,7 @@ class TestGuacamol:
         write_features(built, tmp_path / "few.parquet", entry)
         pd.testing.assert_frame_equal(read_features(tmp_path / "few.parquet"), built, check_exact=True)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ["smiles", "guacamol"])
     def test_a_sample_of_the_rows_and_any_number_of_processes(self, tmp_path: Path, kind: str) -> None:
         raw = tmp_path / "some.smiles"
@@ -470,6 +471,7 @@ class TestAntibodies:
 class TestDna:
     ENTRY = of_kind("dna", "few.scale")
 
+    @pytest.mark.slow
     def test_from_the_published_layout_and_back(self, tmp_path: Path) -> None:
         raw = tmp_path / "few.scale"
         expected = generated_dna(9, 0)

@@ -51,6 +51,7 @@ def test_every_departure_of_a_method_has_a_row() -> None:
     assert departures() - {cells[0].strip("`") for cells in ROWS} == set()
 
 
+@pytest.mark.slow
 def test_every_experiment_that_a_row_names_is_configured() -> None:
     plan = load_plan(read_config(ROOT / "config" / "config.yaml", ROOT / "config" / "paper.yaml"), ROOT)
     known = {name for study in plan.studies.values() for name in study.experiments} | {NO_EXPERIMENT}

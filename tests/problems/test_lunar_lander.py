@@ -47,6 +47,7 @@ def one_step(reward: Callable[[int], float], ended: bool = True) -> Callable[[],
     return Lander
 
 
+@pytest.mark.slow
 def test_the_value_is_the_mean_over_the_terrains() -> None:
     expected = [np.mean(flights(current_lander, w, range(6))) for w in GAINS]
     np.testing.assert_allclose(problem(terrains=6)(X, noise=False).numpy(), expected, rtol=1e-12)
@@ -118,6 +119,7 @@ def test_a_step_that_never_returns_is_an_error_and_its_process_is_ended(tmp_path
     assert lander(X[:1], noise=False).tolist() == [1.0], "the next evaluation has a worker again"
 
 
+@pytest.mark.slow
 def test_a_flight_that_never_ends_is_an_error() -> None:
     with pytest.raises(PlumblineError, match="time_limit"):
         problem(one_step(lambda seed: 0.0, ended=False), time_limit=1.0)(X[:1], noise=False)

@@ -283,6 +283,7 @@ class TestObjective:
                     difference = (problem(X + shift, noise=False) - problem(X - shift, noise=False)) / (2 * step)
                 torch.testing.assert_close(slope[:, i], difference, atol=1e-7, rtol=1e-5)
 
+    @pytest.mark.slow
     def test_many_points_at_once_are_those_one_by_one(self) -> None:
         X = points(300)
         for problem in (RADIO, radio(truth_draws=7)):

@@ -45,6 +45,7 @@ def test_it_is_found_by_its_name(own_packages: Path) -> None:
         known.find("method", "my-midle")
 
 
+@pytest.mark.slow
 def test_a_wrapper_takes_it(own_packages: Path) -> None:
     text = METHOD.replace("import Method, Proposal", "import Proposal").replace("(Method)", "(GPMethod)")
     text = text.replace("core.options import Options", "methods.gp.single_outcome import GPMethod, GPOptions")
@@ -69,6 +70,7 @@ def test_its_options_are_checked_again_when_its_code_has_changed(
         catalogue().check("method", "my-middle", {"part": 0.2}, "here")
 
 
+@pytest.mark.slow
 def test_a_listing_is_kept_for_the_next_process(own_packages: Path) -> None:
     """Snakemake reads the configuration at every start: without torch."""
     write_package(own_packages)

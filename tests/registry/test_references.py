@@ -148,6 +148,7 @@ def test_options_of_all_that_is_registered_are_spelt_alike(valid: list[tuple[Kin
             assert names[0] == names[1]
 
 
+@pytest.mark.slow
 def test_streams_of_the_studies_have_the_names_that_their_records_were_drawn_under(root: Path) -> None:
     """The options as the tasks write them: under any other name of a stream all records of a task would be others."""
     for data in ("generated", "real"):

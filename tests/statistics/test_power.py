@@ -53,6 +53,7 @@ def test_no_effect_is_seen_no_oftener_than_the_level_allows() -> None:
     assert Power(quantiles(SHAPES["normal"]), 1e-9, "a").of(10) <= TAIL + 0.011
 
 
+@pytest.mark.slow
 def test_the_seeds_are_the_first_with_the_power() -> None:
     simulated = Power(quantiles(SHAPES["normal"]), 0.8, "a")
     seeds = int(simulated.seeds(0.8))

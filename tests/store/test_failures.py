@@ -38,6 +38,7 @@ def jobs(cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> d
     return paths
 
 
+@pytest.mark.slow
 def test_failures_are_listed(jobs: dict[str, Path], tmp_path: Path) -> None:
     failed = failed_trials(tmp_path / "store")
     assert sorted(name for _, name, _ in failed) == [
@@ -83,6 +84,7 @@ def listed(store: Path) -> tuple[dict[str, str], list[str]]:
     return failed, said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b'{"error": "no', b"{}", b"[1]", b"\xff\xfe", None])
 def test_damaged_files_hide_no_failure(jobs: dict[str, Path], tmp_path: Path, content: bytes | None) -> None:
     store = tmp_path / "store"
@@ -100,6 +102,7 @@ def test_damaged_files_hide_no_failure(jobs: dict[str, Path], tmp_path: Path, co
     assert listed(store)[0] == {}
 
 
+@pytest.mark.slow
 def test_damaged_records_are_named_and_the_others_listed(jobs: dict[str, Path], tmp_path: Path) -> None:
     store = tmp_path / "store"
     before, _ = listed(store)
@@ -113,6 +116,7 @@ def test_damaged_records_are_named_and_the_others_listed(jobs: dict[str, Path], 
     assert str(sound) in said[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"PAR1", None])
 def test_a_damaged_job_does_not_stop_the_forgetting(
     jobs: dict[str, Path], tmp_path: Path, content: bytes | None
@@ -129,6 +133,7 @@ def test_a_damaged_job_does_not_stop_the_forgetting(
     assert failed_trials(tmp_path / "store") == []
 
 
+@pytest.mark.slow
 def test_what_cannot_be_removed_leaves_the_errors(
     jobs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

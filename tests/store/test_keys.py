@@ -32,6 +32,7 @@ def test_a_key_is_sixteen_hex_digits(cheap_spec: Make) -> None:
     assert re.fullmatch("[0-9a-f]{16}", trial_key(cheap_spec(), NOWHERE))
 
 
+@pytest.mark.slow
 def test_labels_do_not_count(cheap_spec: Make) -> None:
     named = cheap_spec("ackley-2", "ei", label="mine", task="hole")
     assert trial_key(named, NOWHERE) == trial_key(cheap_spec("ackley-2", "ei"), NOWHERE)
@@ -234,6 +235,7 @@ def test_unknown_names(cheap_spec: Make) -> None:
         trial_key(cheap_spec(method="rndom", options={}), NOWHERE)
 
 
+@pytest.mark.slow
 def test_features_count(cheap_spec: Make, molecules: Path, tmp_path: Path) -> None:
     spec = cheap_spec(TABLE)
     missing = trial_key(spec, tmp_path)
@@ -370,6 +372,7 @@ def test_the_code_of_a_package_that_declares_a_method_counts(
     assert set(about["own_code"]) == {"mine", "mine.helper", "mine.methods", "mine.problems"}
 
 
+@pytest.mark.slow
 def test_a_design_counts_the_package_of_its_problem(
     cheap_spec: Make, own_packages: Path, forget_packages: Callable[[], None]
 ) -> None:

@@ -23,6 +23,7 @@ scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
 trees = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3))
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(), trees))
 def test_equal_data_is_equal_text(data: dict[str, Any]) -> None:
     backwards = dict(reversed(list(data.items())))

@@ -479,6 +479,7 @@ def test_a_run_of_nothing_is_a_mistake(repository: Path) -> None:
         load(repository, preset="paper", without=["F1", "F3", "F4", "T1"])
 
 
+@pytest.mark.slow
 def test_names_of_files_stay_in_their_folder(repository: Path) -> None:
     path = repository / "config/datasets.yaml"
     datasets = yaml.safe_load(path.read_text())

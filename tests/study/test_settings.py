@@ -520,6 +520,7 @@ def test_experiments_can_be_left_out(root: Path) -> None:
     assert whole.downloads("CAL-F2") == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -533,6 +534,7 @@ def test_what_is_left_out_must_be_there(root: Path, changes: dict[str, Any], mes
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_rebuilt_posts_can_take_the_place_of_the_others(root: Path) -> None:
     config = preset(root, "desk").model_copy(update={"instead": {"online-lda": "online-lda-rebuilt"}})
     plan = load_plan(config, root)

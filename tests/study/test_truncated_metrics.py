@@ -76,6 +76,7 @@ def test_the_initial_design_stays() -> None:
     assert shorten(rows_of(values), 0.01)["evaluation"].tolist() == [*range(INITIAL)] * 2
 
 
+@pytest.mark.slow
 def test_of_two_alike_neither_is_called_faster() -> None:
     rng = np.random.default_rng(1)
     assert faster(searches(rng), searches(rng), 0.95) <= TAIL

@@ -57,6 +57,7 @@ def rows_of(results: Results, method: int) -> pd.DataFrame:
     return frame_of(records.read_table(results.chunks[method]))
 
 
+@pytest.mark.slow
 def test_what_is_said(imported: Results) -> None:
     line, *pages = imported.said.splitlines()
     assert line == (
@@ -167,6 +168,7 @@ def test_means_are_those_of_the_trials(imported: Results, method: str) -> None:
             assert (low[step], high[step]) == pytest.approx((value - reach, value + reach), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_an_experiment_has_the_metrics_of_its_own_figure(results: Results) -> None:
     """Also those that others do not have."""
     study = results.plan.studies["toy"]
@@ -212,6 +214,7 @@ def test_no_address_tells_where_the_database_was(imported: Results) -> None:
     assert all(uri.startswith("mlflow-artifacts:/quick/TOY-F1") for (uri,) in found)
 
 
+@pytest.mark.slow
 def test_a_store_that_is_gone_leaves_runs_without_its_files(results: Results, tmp_path: Path) -> None:
     results.store = tmp_path / "gone"
     results.track()
@@ -220,6 +223,7 @@ def test_a_store_that_is_gone_leaves_runs_without_its_files(results: Results, tm
     assert json.loads((folder / "spec.json").read_text())["task"] == "branin"
 
 
+@pytest.mark.slow
 def test_what_the_machine_did_for_a_job_of_more_than_a_minute(results: Results, tmp_path: Path) -> None:
     jobs = results.plan.jobs()
     head = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load\tcpu_time\n"
@@ -240,6 +244,7 @@ def test_what_the_machine_did_for_a_job_of_more_than_a_minute(results: Results, 
     }
 
 
+@pytest.mark.slow
 def test_long_trials_are_thinned(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plumbline.tracking.runs.STEPS", 2)
     results.track()
@@ -249,6 +254,7 @@ def test_long_trials_are_thinned(results: Results, monkeypatch: pytest.MonkeyPat
             assert steps == [3, 5], "the initial design and the last round"
 
 
+@pytest.mark.slow
 def test_a_second_import_changes_nothing(results: Results) -> None:
     attach(results, "a figure")
     results.track()
@@ -262,6 +268,7 @@ def times(folder: Path) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in (folder / "mlartifacts").rglob("*")}
 
 
+@pytest.mark.slow
 def test_a_database_that_is_made_anew_has_the_same_runs(results: Results, imported: Results) -> None:
     """Addresses and folders of artifacts too."""
     results.track()
@@ -281,6 +288,7 @@ def narrow(results: Results, **changes: Any) -> Plan:
     return replace(results.plan, config=results.plan.config.model_copy(update=changes))
 
 
+@pytest.mark.slow
 def test_an_import_of_one_experiment_leaves_others_alone(results: Results) -> None:
     results.track()
     before = {name: run.to_dictionary() for name, run in runs(results.client(), TEN).items()}
@@ -359,6 +367,7 @@ def test_failed_trials(results: Results, tmp_path: Path, monkeypatch: pytest.Mon
     assert "random mean of 2 branin" in runs(results.client())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [0, 4])
 def test_all_trials_failed(after: int, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results.store, results.trials = tmp_path / "store", tmp_path / "trials"
@@ -377,6 +386,7 @@ def attach(results: Results, text: str) -> None:
         path.write_text(f"{name}: {text}")
 
 
+@pytest.mark.slow
 def test_outputs(results: Results) -> None:
     attach(results, "the first")
     for name in ("figures/CAL-F1.png", "figures/TOY-F100.png", "figures/TOY-F1.pdf"):
@@ -452,6 +462,7 @@ def test_any_address_is_one_or_a_line(text: str) -> None:
             assert "\n" not in str(error)  # noqa: PT017
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["with blank.db", "a#b.db", "100%.db", "a%20b.db", "ü.db"])
 def test_odd_names_of_databases(name: str, results: Results) -> None:
     copy(results.root / "mlflow.db", results.root / name)

@@ -60,6 +60,7 @@ def local_stream(empty: Path, folder: Path) -> LiveRun:
     return LiveRun(f"sqlite:///{folder}/live.db")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_stream_of_resumed_and_failed_trials(done: Results, empty: Path, tmp_path: Path) -> None:
     spec, rounds, seconds = rounds_of(done)

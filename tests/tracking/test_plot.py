@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ SPACE = "{http://www.w3.org/2000/svg}"
 CURVES = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(st.characters(exclude_categories=("C",))), CURVES, max_size=8))
 def test_each_curve_is_in_a_panel_of_its_own(curves: dict[str, list[float]]) -> None:
     svg = ElementTree.fromstring(curves_svg({name: ([*range(len(one))], one) for name, one in curves.items()}))

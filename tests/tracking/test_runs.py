@@ -58,6 +58,7 @@ def test_many_trials_have_the_metrics_that_each_has_alone() -> None:
         } == {name: {i: value for i, value in of.items() if not math.isnan(value)} for name, of in alone.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=5)
 @given(st.lists(st.tuples(st.integers(0, 2), st.floats(-5, 5) | st.just(math.nan)), min_size=1, max_size=12))
 def test_one_pass_gives_what_each_metric_gives_alone(steps: list[tuple[int, float]]) -> None:

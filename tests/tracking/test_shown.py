@@ -44,6 +44,7 @@ def test_metrics_of_figure_and_table_come_first() -> None:
     assert len(shown.first_metrics(core, core)) == 6
 
 
+@pytest.mark.slow
 def test_of_every_experiment_the_metrics_are_found(plan_of_all: Plan) -> None:
     """An experiment whose figure minimises is one of those whose documents do."""
     minimised = set()

@@ -90,6 +90,7 @@ def test_a_page_links_to_its_views() -> None:
     ]
 
 
+@pytest.mark.slow
 @given(st.integers(1, 60), st.integers(1, 100), st.integers(0, 6000))
 def test_tags_are_as_long_as_mlflow_takes(count: int, length: int, title: int) -> None:
     tasks = [f"{i}-{'x' * length}" for i in range(count)]

@@ -79,6 +79,7 @@ def whole(data: Path) -> Path:
     return data / "models" / "small.npz"
 
 
+@pytest.mark.slow
 def test_a_grid_has_a_value_a_point(whole: Path) -> None:
     grid = read_grid(whole)
     assert grid.hyperparameters == ("minibatch", "kappa", "tau0")
@@ -148,6 +149,7 @@ def test_processes_make_no_difference(whole: Path, data: Path, tmp_path: Path) -
     assert (tmp_path / "small.npz").read_bytes() == whole.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [1, 5])
 def test_an_interrupted_grid_goes_on_to_the_same_bytes(
     whole: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
@@ -182,6 +184,7 @@ class Killed(Exception):  # noqa: N818
     pass
 
 
+@pytest.mark.slow
 def test_points_that_finish_before_a_slower_one_are_kept(
     whole: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,6 +249,7 @@ def test_a_killed_process_is_gone_on_with(whole: Path, data: Path, tmp_path: Pat
     assert (tmp_path / "small.npz").read_bytes() == whole.read_bytes()
 
 
+@pytest.mark.slow
 def test_what_was_evaluated_for_another_grid_is_said_and_left(whole: Path, data: Path, tmp_path: Path) -> None:
     (tmp_path / ".small.unfinished").write_bytes(b"half of it")
     with pytest.warns(UserWarning, match=r"small\.unfinished cannot be read .*: the training starts over"):

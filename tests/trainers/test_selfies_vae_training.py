@@ -77,6 +77,7 @@ def whole(molecules: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_it_leaves_a_model_and_its_curves(whole: Path) -> None:
     model = read_selfies_vae(whole)
     assert model.architecture == Architecture.model_validate(SIZES)

@@ -115,6 +115,7 @@ def test_resumed_equals_uninterrupted_random(
     check_interruptions(cheap_trial(cheap_spec, "random"), stops, pattern, uninterrupted["random"])
 
 
+@pytest.mark.slow
 @settings(PATIENT, max_examples=4)
 @given(stops=interruptions, pattern=patterns)
 @example(stops=[(2, "after the answer"), (3, "at its rename")], pattern=ALWAYS)
@@ -365,6 +366,7 @@ def test_draws_of_whole_functions_are_the_same_after_an_interruption(
     check_interrupted_once(cheap_spec(problem, method, options=QUICK, size=4, rounds=3), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_guards_coins_are_the_same_after_an_interruption(cheap_spec: Make, tmp_path: Path) -> None:
     problem = {"name": "forrester", "options": {"noise_std": 0.5}}
     options = {"base": {"name": "jes", "options": QUICK}, "gamma": 0.5}

@@ -276,6 +276,7 @@ def test_seeds_run_in_lockstep(
     assert Choir.asked == sizes
 
 
+@pytest.mark.slow
 def test_a_run_says_how_many_seeds_take_steps_jointly(
     cheap_spec: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -322,6 +323,7 @@ def test_conformal_seeds_in_lockstep_end_with_the_bytes_of_seeds_alone(
     assert [bytes_of(folder) for folder in run_trials(specs, store, tmp_path, lockstep=3)] == expected
 
 
+@pytest.mark.slow
 def test_of_conformal_seeds_in_lockstep_only_those_fail_that_raise(
     cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -369,6 +371,7 @@ def test_of_a_group_only_those_fail_that_raise(
     assert Choir.asked == ([4, 4, 1, 1, 1, 1, 3] if whole else [4, 4, 3])
 
 
+@pytest.mark.slow
 def test_of_seeds_that_are_fitted_together_only_those_fail_that_raise(
     cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

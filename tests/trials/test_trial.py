@@ -26,6 +26,7 @@ def start_of(spec: TrialSpec, root: Path) -> tuple[list[list[float]], list[float
     return [row["x"] for row in rows if row["iteration"] == 0], noise
 
 
+@pytest.mark.slow
 def test_methods_are_paired_and_seeds_are_not(cheap_spec: Make, tmp_path: Path) -> None:
     noisy = {"name": "branin", "options": {"noise_std": 2.0}}
     design, noise = start_of(cheap_spec(noisy, "random", rounds=2, q=2), tmp_path)

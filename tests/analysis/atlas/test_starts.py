@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ def rounds(starts: dict[tuple[str, int], float]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", "seed", "round", "best"])
 
 
+@pytest.mark.slow
 @given(st.lists(FINITE, min_size=1, max_size=4), st.integers(1, 4))
 def test_one_design_a_seed(bests: list[float], methods: int) -> None:
     starts = {(f"m{i}", seed): best for seed, best in enumerate(bests) for i in range(methods)}

@@ -97,6 +97,7 @@ def drawn(
 
 
 class TestDrawing:
+    @pytest.mark.slow
     def test_into_svg_and_png(self, drawn: Drawn) -> None:
         assert "<svg" in drawn.svg.read_text(encoding="utf-8")[:1000]
         assert drawn.png.read_bytes().startswith(b"\x89PNG")

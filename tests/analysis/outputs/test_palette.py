@@ -106,6 +106,7 @@ def told_by_style(one: ResolvedExperiment) -> dict[str, Legend]:
     return {} if arms or kind in ROWS_OF_WORDS else {legend.label: legend for legend in one.legends.values()}
 
 
+@pytest.mark.slow
 def test_methods_that_meet_in_a_figure_can_be_told_apart(plan: Plan) -> None:
     seen = 0
     for one in drawn(plan):

@@ -119,6 +119,7 @@ class TestTestsInWords:
 
 
 class TestClaimPages:
+    @pytest.mark.slow
     def test_every_claim_has_a_page_that_begins_with_its_verdict(self, plan: Plan, claims: Path) -> None:
         table = read_claims(REFERENCE / "claims.csv")
         names = {name: claim for study in plan.studies.values() for name, claim in study.claims.items()}
@@ -192,6 +193,7 @@ class TestClaimPages:
 
 
 class TestExperimentPages:
+    @pytest.mark.slow
     def test_every_experiment_has_a_page_that_says_whether_it_was_run(self, plan: Plan, experiments: Path) -> None:
         assert {path.stem for path in experiments.iterdir()} == {*plan.names(), "index"}
         for name in plan.names():

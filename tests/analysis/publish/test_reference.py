@@ -293,6 +293,7 @@ class TestWhatIsKeptIsWhole:
             self.refused(tmp_path, name)
             (kept / name).unlink()
 
+    @pytest.mark.slow
     def test_fewer_seeds_replace_only_on_demand(self, kept: Path, tmp_path: Path) -> None:
         self.run(tmp_path, 5)
         fewer = self.plan(seeds=5)

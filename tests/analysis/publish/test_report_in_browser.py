@@ -231,7 +231,7 @@ class TestSearch:
         assert sorted(labels) == sorted(slug(verdict) for verdict in VERDICTS.unique())
         for verdict in VERDICTS.unique():
             reader.click(f"[data-choose={slug(verdict)}]")
-            assert set(reader.shown("claim")) == set(VERDICTS.index[VERDICTS == verdict])
+            assert set(reader.shown("claim")) == set(VERDICTS.index[verdict == VERDICTS])
             reader.click(f"[data-choose={slug(verdict)}]")
             assert len(reader.shown("claim")) == len(VERDICTS)
 

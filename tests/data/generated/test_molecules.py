@@ -112,6 +112,7 @@ class TestAcceptable:
 
 
 class TestGeneratedMolecules:
+    @pytest.mark.slow
     def test_it_repeats_itself(self, molecules: list[str]) -> None:
         assert generated_molecules(SIZE, 0) == molecules
 
@@ -144,6 +145,7 @@ class TestGeneratedMolecules:
 class TestAsAProblem:
     """The stand-in is of use only if its targets rank molecules: a wide spread, and few that are left out."""
 
+    @pytest.mark.slow
     def test_nearly_all_are_rows(self, table: pd.DataFrame) -> None:
         assert len(table) > 0.95 * SIZE
 

@@ -96,6 +96,7 @@ class TestVDomain:
         assert v_domain(contig(pair.heavy, HEAVY, seed % 3, seed), HEAVY) == pair.heavy
         assert v_domain(contig(pair.light, LIGHT, seed % 3, seed), LIGHT) == pair.light
 
+    @pytest.mark.slow
     @given(seed=st.integers(0, 10_000), place=st.integers(10, 22), change=st.sampled_from(["", "G", "SG", "C", "W"]))
     @settings(max_examples=60)
     def test_a_changed_first_framework_region_has_no_leader(self, seed: int, place: int, change: str) -> None:
@@ -380,6 +381,7 @@ class TestRealUnit:
             file.readline()
             return list(csv.DictReader(file))
 
+    @pytest.mark.slow
     def test_the_csv_has_7879_pairs(self, mirror: Path, reference: list[dict[str, str]]) -> None:
         pairs = read_oas_csv(mirror / "1279067_1_Paired_subset_columns.csv.gz")
         assert len(pairs) == 7879

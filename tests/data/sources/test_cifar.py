@@ -151,6 +151,7 @@ def test_a_file_of_another_checksum_is_not_taken(tmp_path: Path, root: Path, nam
     assert not (tmp_path / "raw" / dataset.file).exists()
 
 
+@pytest.mark.slow
 def test_the_real_jpegs() -> None:
     path = Path(os.environ.get("PLUMBLINE_MIRROR", "/nowhere")) / "cifar10-jpeg-subset.tar.gz"
     if not path.is_file():

@@ -61,6 +61,7 @@ def test_sd_scale_recovers_a_gaussian_rescaling(s: float) -> None:
     assert sd_scale(lambda p: ndtr(ndtri(p) / s)) == pytest.approx(s, rel=1e-4)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=99, max_size=99))
 @settings(max_examples=40)
 def test_sd_scale_is_bounded_and_the_best_of_a_grid(target: list[float]) -> None:

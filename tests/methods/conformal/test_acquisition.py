@@ -276,6 +276,7 @@ def test_values_and_gradients_are_those_of_automatic_differentiation(case: tuple
     assert torch.equal(value, acquisition.values_in_cube(U))
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(acquisitions())
 def test_gradients_are_slopes(case: tuple[ConformalAcquisition, Tensor]) -> None:

@@ -103,6 +103,7 @@ def test_a_set_with_too_few_data_is_unbounded(m: int) -> None:
     assert torch.isfinite(predictive.width(0.5)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.2, 0.47])
 def test_the_area_of_a_set_in_two_outcomes_is_that_on_a_grid(alpha: float) -> None:
     predictive = forecast(3, 15, 2, even=True, scale=3.0)

@@ -128,6 +128,7 @@ def test_the_clipped_share_is_counted() -> None:
     assert trained(0).clipped(U) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "m"), [(30, 30), (12, 40)])
 @pytest.mark.parametrize("weight_decay", [0.0, 1e-4, 1e-1])
 def test_updates_are_those_of_automatic_differentiation_and_torchs_adam(n: int, m: int, weight_decay: float) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
@@ -109,6 +110,7 @@ def test_values_and_gradients_are_those_of_batches_of_one_point(cases: list[Conf
     torch.testing.assert_close(acquisition.values_in_cube(U), value, rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(functions(), st.integers(1, 9))
 def test_no_digit_of_a_function_depends_on_its_company(cases: list[ConformalAcquisition], b: int) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 from gp_cases import BOUNDS, made_process
 from hypothesis import given, settings
@@ -76,6 +77,7 @@ def test_the_classifier_learns_from_data_and_iterates_since_the_burn_in() -> Non
         assert np.array_equal(learned.arrays.averaged, again.averaged)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(
     n=st.integers(2, 20),

@@ -97,6 +97,7 @@ def test_outcomes_that_are_missing_are_left_out_of_their_own_model_only(decouple
     assert 0 <= proposal.notes["recommended"] < 14
 
 
+@pytest.mark.slow
 def test_before_any_draw_is_feasible_only_constraints_are_asked_for() -> None:
     X = rows(20, 0)
     never = -20 - left(X).abs()
@@ -119,6 +120,7 @@ def test_before_any_point_is_feasible_draws_may_be() -> None:
     assert proposal.X[0, 0] < 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decoupled", [True, False])
 def test_constraints_that_contradict_each_other(decoupled: bool) -> None:
     """One holds left of the middle, the other right of it and further on: the least bad is in between."""
@@ -159,6 +161,7 @@ def test_draws_without_an_optimum_do_not_count(monkeypatch: pytest.MonkeyPatch) 
     assert torch.isfinite(proposal.acquisition(rows(9, 3))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outcome", [0, 1])
 def test_an_outcome_that_is_the_same_everywhere(outcome: int) -> None:
     X = rows(8, 0)

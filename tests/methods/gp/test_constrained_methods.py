@@ -127,6 +127,7 @@ def contradicted() -> Tensor:
     return torch.cat([rows(20, 0), torch.cartesian_prod(*BOX.T)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", ARMS)
 def test_constraints_that_contradict_each_other(arm: str) -> None:
     """One holds left of the middle, the other right of it and further on: the least bad is in between."""

@@ -155,6 +155,7 @@ def test_the_masses_of_the_document():
         assert row[5:] == pytest.approx(computed, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_values_of_the_document():
     rows = table("Values")
     assert [tuple(row[:5]) for row in rows[::2]] == SETTINGS

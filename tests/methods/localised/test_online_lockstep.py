@@ -72,6 +72,7 @@ SPACES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", SPACES)
 def test_nor_where_seeds_are_searched_one_by_one(space: str) -> None:
     domain = Domain(SPACES[space], box().domain.outcomes)

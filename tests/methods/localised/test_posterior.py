@@ -250,6 +250,7 @@ def moved(like: CalibratedPosterior, leaves: list[torch.Tensor]) -> CalibratedPo
     return replace(like, mean=mean, variance=sd.square() + like.noise, threshold=threshold)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(posteriors(), st.floats(-4, 4))
 def test_slopes_of_expected_improvement_are_automatic_ones(made: CalibratedPosterior, u: float) -> None:

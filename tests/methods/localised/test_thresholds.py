@@ -71,6 +71,7 @@ def test_it_is_kept_in_its_range() -> None:
     assert high(X).tolist() == [[1.0]] * 4
 
 
+@pytest.mark.slow
 def test_long_run_miscoverage_is_alpha_without_localisation() -> None:
     """A forecaster that is always twice too sure: online, misses come to one in five all the same."""
     generator = torch.Generator().manual_seed(0)

@@ -123,6 +123,7 @@ def test_an_absent_library_is_named_in_one_line(name: str, monkeypatch: pytest.M
     assert str(caught.value) == f"method {name!r}: the package {library} is not installed: {remedy}"
 
 
+@pytest.mark.slow
 def test_an_absent_library_is_the_error_of_its_trial(
     cheap_spec: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

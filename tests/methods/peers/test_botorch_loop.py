@@ -55,6 +55,7 @@ def test_a_few_rounds_find_the_maximum() -> None:
     assert history.Y.max() > -0.05
 
 
+@pytest.mark.slow
 def test_predictions_are_from_the_history_alone() -> None:
     place = box(10)
     method = build_method("botorch-loop", QUICK, place.domain)
@@ -67,6 +68,7 @@ def test_predictions_are_from_the_history_alone() -> None:
     assert method.predictor(nothing) is None
 
 
+@pytest.mark.slow
 def test_failed_evaluations_are_left_out() -> None:
     place = box(10)
     Y = place.history.Y.clone()

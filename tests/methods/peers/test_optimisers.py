@@ -66,6 +66,7 @@ def test_a_batch_of_optuna_takes_note_of_running_trials(study: Callable[[str], A
     assert len(X.unique(dim=0)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [2, 4])
 def test_a_batch_of_bayesian_optimization_has_no_point_twice(q: int) -> None:
     X = ask(installed("bayesian-optimization", {}, box()), on_a_hill(6), q).X

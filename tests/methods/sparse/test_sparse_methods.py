@@ -92,6 +92,7 @@ def test_every_departure_gives_points_of_the_domain(departure: str, q: int) -> N
         assert ((BOX[0] <= history.X) & (BOX[1] >= history.X)).all()
 
 
+@pytest.mark.slow
 def test_the_published_code_of_all_methods_plays_rounds() -> None:
     for name in NAMES:
         place = box()
