@@ -11,7 +11,7 @@ PEERS_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study ui test test-all test-gpu soak bench peers docs lint format lock clean
+.PHONY: study ui test test-all test-gpu wheel soak bench peers docs lint format lock clean
 .DEFAULT_GOAL := study
 
 # Made anew when the lock or the package's metadata change.
@@ -50,6 +50,15 @@ test-all: $(VENV)/installed
 test-gpu: $(VENV)/installed
 	$(BIN)/python -m pytest -m gpu --ignore tests/benchmarks
 	$(BIN)/python -m pytest tests/benchmarks -m gpu --benchmark-only -s
+
+# The package in an empty environment, with the dependencies that it declares at the versions of the lock: a workspace away from
+# the checkout, and a trial in it.
+wheel:
+	set -e; place=$$(mktemp -d); trap 'rm -rf "$$place"' EXIT; \
+	$(PYTHON) -m venv "$$place/venv"; \
+	"$$place/venv/bin/python" -m pip install --quiet --disable-pip-version-check --constraint envs/requirements.lock .; \
+	cd "$$place"; venv/bin/plumbline init study; cd study; \
+	../venv/bin/plumbline trial --method logei-default --task ackley-2 --rounds 2
 
 # A small study whose processes are killed a hundred times, some ten minutes.
 soak: $(VENV)/installed

@@ -139,6 +139,7 @@ def failures(
 
 VERDICT_TERMS = (
     "2 hold, 6 open: of the parts of a claim, such as methods and tasks; a part that is open neither holds nor fails",
+    "supports if: the values of an estimate that support the claim",
     "in brackets: 95% intervals; in doubt: `plumbline verdicts --show doubts` says why",
     "`plumbline show claim` and the name of a claim: all of it, with the experiments that it rests on",
 )

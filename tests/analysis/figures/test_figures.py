@@ -954,6 +954,10 @@ class TestSetParts:
             marked = [line.get_xdata()[0] for line in ax.lines if line.get_label() == "optimum"]
             assert marked == pytest.approx([0.2, 0.8])
 
+    def test_every_panel_names_the_function(self, found: Evidence) -> None:
+        named = dataclasses.replace(found, titles={"bowl": "A bowl"})
+        assert [ax.get_title() for ax in build("set-parts", named).axes] == ["A bowl"] * 3
+
     def test_without_thresholds_there_is_nothing_to_draw(self, found: Evidence) -> None:
         with pytest.raises(PlumblineError, match="nothing to draw"):
             build("set-parts", dataclasses.replace(found, snapshots=found.snapshots.assign(threshold=np.nan)))

@@ -20,13 +20,13 @@ from plumbline.analysis.publish.claim_pages import (
     limits,
     measured,
     small_samples,
-    supports,
     verdict_of,
     write_claim_pages,
 )
 from plumbline.analysis.publish.experiment_pages import in_words, titled, write_experiment_pages
 from plumbline.analysis.publish.markdown import cell, escaped, sentence, table
 from plumbline.analysis.publish.pages import label, listed, write_pages
+from plumbline.analysis.publish.supported_values import supports
 from plumbline.analysis.publish.verdict_tables import NOT_JUDGED, doubt_table, verdict_summary, verdict_table
 from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.statistics.over_seeds import STATISTICS as OVER_SEEDS
@@ -164,7 +164,7 @@ class TestClaimPages:
             for name, claim in one.claims.items()
             if claim.former
         }
-        assert len(changed) == 13
+        assert len(changed) == 12
         for name, former in changed.items():
             assert former.verdict != on_file[name]
             page = (claims / f"{name}.md").read_text()

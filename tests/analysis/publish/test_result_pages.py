@@ -208,6 +208,25 @@ def test_a_page_ends_with_what_its_authors_might_answer(committed: dict[str, str
     assert len([line for line in answers.splitlines() if line.startswith("| ")]) >= 4
 
 
+FIGURE = re.compile(r"^!\[(.*?)\]\(\S*/([\w-]+)\.png\)\n\n(\*Experiment .*?)$", re.MULTILINE)
+"""Of an experiment: its text, its name and its caption."""
+
+
+def test_no_caption_says_median_where_the_figure_can_show_means_only(committed: dict[str, str]) -> None:
+    """Curves have medians and quantiles where single runs by round are on file; others are drawn from means."""
+    studies = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT).studies.values()
+    kinds = {name: one.figure.kind for study in studies for name, one in study.experiments.items() if one.figure}
+    found = [one for page in committed.values() for one in FIGURE.findall(page)]
+    of_means = [
+        (name, words, caption)
+        for words, name, caption in found
+        if kinds.get(name) == "curves" and not (ROOT / f"results/reference/{name}/{name}-rounds.parquet").is_file()
+    ]
+    assert len(of_means) > 30
+    wrong = [name for name, *words in of_means if re.search("median|quantile", " ".join(words), re.IGNORECASE)]
+    assert wrong == []
+
+
 BLOCK = re.compile(r"\n\s*\n|\n(?=\* )")
 """Between paragraphs, tables and points of a list."""
 

@@ -6,25 +6,28 @@ import made_evidence as made
 import pandas as pd
 import pytest
 
-from plumbline.analysis.publish.verdict_tables import doubt_table, effect, verdict_summary, verdict_table
+from plumbline.analysis.publish.supported_values import supported_by
+from plumbline.analysis.publish.verdict_tables import ANY_DATA, doubt_table, effect, verdict_summary, verdict_table
 from plumbline.analysis.publish.verdicts_on_file import read_doubts
 from plumbline.analysis.verdicts.verdict import COLUMNS
 
 
 def test_verdicts_as_markdown() -> None:
     studies = list(made.planned("K2", "K10", "K1").studies.values())
-    rows = [made.PART | {"outcome": "open", "verdict": "partly"}]
+    (words,) = supported_by(studies[0].claims["K1"])
+    part = made.PART | {"statistic": words}
+    rows = [part | {"outcome": "open", "verdict": "partly"}]
     rows += [
-        made.PART | {"claim": "K10", "outcome": outcome, "verdict": "partly", "seeds": seeds}
+        part | {"claim": "K10", "outcome": outcome, "verdict": "partly", "seeds": seeds}
         for outcome, seeds in (("holds", 20), ("fails", 50), ("fails", 10))
     ]
-    rows += [made.PART | {"role": "secondary", "outcome": "holds", "verdict": "partly", "seeds": 2}]
+    rows += [part | {"role": "secondary", "outcome": "holds", "verdict": "partly", "seeds": 2}]
     doubts = pd.DataFrame({"claims": ["C3 K10"], "doubt": ["D."], "repair": ["R."]})
     assert verdict_table(studies, pd.DataFrame(rows), doubts).splitlines()[2:] == [
-        "| K1 | S. | **◐ partly** | final regret | -1.23 (-2 to 0.05) | 20 (5) | E |",
+        "| K1 | S. | **◐ partly** | final regret | -1.23 (-2 to 0.05), supports if below 0 | 20 (5) | E |",
         "| K2 | S. | not judged |  |  | – (5) | E |",
         "| K10 | S. | **◐ partly**, in doubt | final regret | "
-        "1 holds, 2 fail of 3 parts, with estimates from -1.23 to -1.23 | 10 to 50 (5) | E |",
+        "1 holds, 2 fail of 3 parts, with estimates from -1.23 to -1.23, supports if below 0 | 10 to 50 (5) | E |",
     ]
     listed = made.plan({}, {"A1": {"source": "p. 1", "statement": "T."}}).studies.values()
     none = pd.DataFrame(columns=COLUMNS)
@@ -44,6 +47,32 @@ def test_an_estimate_in_words() -> None:
     assert effect(point) == "-1.23"
     several = pd.concat([table, table.assign(test="another", ours=7.0), table.assign(outcome="fails")])
     assert effect(several) == "final regret: 1 fails, 1 open; another: 1 open (7 (-inf to inf))"
+
+
+def test_an_estimate_comes_with_what_supports_the_claim() -> None:
+    claim = made.planned("K1").studies["made-up"].claims["K1"]
+    supported = supported_by(claim)
+    (words,) = supported
+    one = pd.DataFrame([made.PART | {"statistic": words, "outcome": "open"}])
+    assert effect(one, supported=supported) == "-1.23 (-2 to 0.05), supports if below 0"
+    two = pd.concat([one, one])
+    assert effect(two, supported=supported).endswith("estimates from -1.23 to -1.23, supports if below 0")
+    beside = pd.concat([one, one.assign(test="another", statistic="of another")])
+    ranged = {**supported, "of another": "0.8 to 1.25"}
+    assert [part.partition(", ")[2] for part in effect(beside, supported=ranged).split("; ")] == [
+        "supports if below 0",
+        "supports if within 0.8 to 1.25",
+    ]
+    assert "supports" not in effect(one.assign(statistic="a test that the study has no longer"), supported=supported)
+
+
+def test_where_no_data_could_decide_words_stand_for_the_estimate() -> None:
+    part = made.PART | {"outcome": "holds", "verdict": "cannot fail"}
+    assert effect(pd.DataFrame([part])) == effect(pd.DataFrame([part, part])) == ANY_DATA
+    ceiling = made.PART | {"outcome": "cannot show", "because": "all are perfect", "ours": 0.0, "low": 0.0, "high": 0.0}
+    assert effect(pd.DataFrame([ceiling])) == "all are perfect"
+    short = ceiling | {"because": "it fails, but after 1 of 9 rounds", "low": -1.0}
+    assert effect(pd.DataFrame([short])) == "0 (-1 to 0)"
 
 
 def test_published_sizes_that_are_excluded_are_named_once() -> None:

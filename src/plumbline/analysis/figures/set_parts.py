@@ -7,7 +7,7 @@ from scipy.special import ndtri
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.figures.model_steps import pictures_of
-from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 from plumbline.core.errors import PlumblineError
 
@@ -78,13 +78,15 @@ def set_parts(evidence: Evidence, options: SetPartsOptions) -> Figure:
         raise PlumblineError(f"no snapshot of a method with a threshold on {task!r}: nothing to draw")
     styles = style.method_styles(evidence.legends, evidence.methods())
     figure, (axes,) = style.panels(1, len(PARTS), sharex=True)
-    for method in methods:
+    for i, method in enumerate(methods):
         mean = with_deviation(found[found["method"] == method]).groupby("x")[list(PARTS)].mean()
+        its, label = styles[method], evidence.legend(method).label
         for ax, part in zip(axes, PARTS, strict=True):
-            ax.plot(mean.index, mean[part], **styles[method].line, label=evidence.legend(method).label)
+            marks.draw_line(ax, mean.index.to_numpy(), mean[part].to_numpy(), its, i, len(methods), label=label)
     for ax, words in zip(axes, PARTS.values(), strict=True):
         mark_optima(ax, optima(first[first["iteration"] == now].drop_duplicates("x")))
         ax.set_xlabel("x")
         ax.set_ylabel(words)
+        style.set_title(ax, evidence.title(task))
     style.add_legend(figure, last="optimum")
     return figure

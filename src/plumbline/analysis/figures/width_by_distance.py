@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.figures.model_steps import pictures_of
-from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.kinds import OutputOptions, figures
 from plumbline.metrics.frames import entries
 
@@ -72,11 +72,10 @@ def by_distance(runs: list[pd.DataFrame], bins: int) -> pd.DataFrame:
     return found.set_axis(list(QUANTILES), axis=1).set_axis(table.index.astype(float))
 
 
-def draw_widths(ax: Axes, runs: list[pd.DataFrame], options: WidthByDistanceOptions, colour: str, legend: str) -> None:
-    """Draw the median and the 20% to 80% quantiles of one method."""
-    found = by_distance(runs, BINS).clip(upper=options.top)
-    ax.fill_between(found.index, found["low"], found["high"], color=colour, alpha=0.2, linewidth=0)
-    ax.plot(found.index, found["middle"], color=colour, label=legend)
+def draw_widths(ax: Axes, found: pd.DataFrame, its: style.MethodStyle, place: int, count: int, legend: str) -> None:
+    """Draw the median and the 20% to 80% quantiles of one of `count` methods, as `by_distance` has them."""
+    ax.fill_between(found.index, found["low"], found["high"], color=its.colour, alpha=0.2, linewidth=0)
+    marks.draw_line(ax, found.index.to_numpy(), found["middle"].to_numpy(), its, place, count, label=legend)
 
 
 @figures.register("width-by-distance", WidthByDistanceOptions)
@@ -88,7 +87,7 @@ def width_by_distance(evidence: Evidence, options: WidthByDistanceOptions) -> Fi
     styles = style.method_styles(evidence.legends, evidence.methods())
     steps = sorted(pictures["iteration"].unique())
     figure, (axes,) = style.panels(1, len(steps), sharey=True)
-    for method in methods:
+    for i, method in enumerate(methods):
         of_method = pictures[pictures["method"] == method]
         trials = dict(iter(evidence.trials(task, method).groupby("seed")))
         for ax, step in zip(axes, steps, strict=True):
@@ -96,7 +95,8 @@ def width_by_distance(evidence: Evidence, options: WidthByDistanceOptions) -> Fi
                 relative_widths(picture, trials[seed])
                 for seed, picture in of_method[of_method["iteration"] == step].groupby("seed")
             ]
-            draw_widths(ax, runs, options, styles[method].colour, evidence.legend(method).label)
+            found = by_distance(runs, BINS).clip(upper=options.top)
+            draw_widths(ax, found, styles[method], i, len(methods), evidence.legend(method).label)
             data = int((next(iter(trials.values()))["iteration"] < step).sum())
             ax.set_title(f"{data} observations")
     for ax in axes:

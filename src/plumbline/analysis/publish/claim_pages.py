@@ -11,6 +11,7 @@ import pandas as pd
 
 from plumbline.analysis.publish.markdown import escaped
 from plumbline.analysis.publish.pages import listed, render, write_pages
+from plumbline.analysis.publish.supported_values import supports
 from plumbline.analysis.publish.verdict_tables import NOT_JUDGED, seeds_of
 from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 from plumbline.analysis.verdicts.part_results import describe
@@ -107,13 +108,6 @@ class Part:
     measured: str
     supports: str
     row: dict[Any, Any]
-
-
-def supports(test: ClaimTest) -> str:
-    """The values of a statistic that support the claim."""
-    if test.range is not None:
-        return f"{test.range[0]:g} to {test.range[1]:g}"
-    return f"{'above' if test.direction == 'greater' else 'below'} {test.threshold:g}"
 
 
 def measured(test: ClaimTest, method: str, baseline: str) -> str:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 from scipy.special import stdtrit
 
-from plumbline.analysis.publish.claim_pages import Part, Titles, common, compared, measured, small_samples, supports
+from plumbline.analysis.publish.claim_pages import Part, Titles, common, compared, measured, small_samples
 from plumbline.analysis.publish.pages import listed
+from plumbline.analysis.publish.supported_values import supports
 from plumbline.analysis.publish.verdict_tables import effect, seeds_of
 from plumbline.analysis.verdicts.part_results import describe
 from plumbline.analysis.verdicts.rule import counts

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from plumbline.analysis.publish.claim_pages import Titles, compared, measured, supports
+from plumbline.analysis.publish.claim_pages import Titles, compared, measured
+from plumbline.analysis.publish.supported_values import supports
 from plumbline.analysis.verdicts.judge import ReadyClaim, ready_claims, runs_from_reference
 from plumbline.analysis.verdicts.part_results import numbers_of, samples
 from plumbline.analysis.verdicts.verdict import FEW_SEEDS

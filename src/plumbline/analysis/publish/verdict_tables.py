@@ -1,11 +1,13 @@
 """Verdicts in words: what was estimated, a table with a row a claim, and how many claims have each verdict."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import pandas as pd
 
 from plumbline.analysis.publish.markdown import cell
+from plumbline.analysis.publish.supported_values import supported_by, supports_if
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.core.words import counted
@@ -20,6 +22,12 @@ NOT_JUDGED = "not run or judged"
 ALL = "**all**"
 """The row of totals."""
 
+ANY_DATA = "any data support the claim"
+"""In the place of an estimate that no data could turn against the claim: its size says nothing."""
+
+UNSAID: Mapping[str, str] = MappingProxyType({})
+"""Of estimates without the values that support the claim."""
+
 IN_DOUBT = "in doubt"
 """Beside a doubtful verdict."""
 
@@ -30,33 +38,50 @@ def claims_of(studies: Iterable[Study]) -> list[tuple[str, Claim]]:
     return sorted(claims, key=lambda one: by_number(one[0]))
 
 
-def effect(tests: pd.DataFrame, named: bool = True) -> str:
+def effect(tests: pd.DataFrame, named: bool = True, supported: Mapping[str, str] = UNSAID) -> str:
     """Return the estimate of a claim's primary test in words, with stand-in data and experiments that were not run.
 
     Args:
         tests: the rows of its parts.
         named: whether experiments that were not run are named, or only counted.
+        supported: the values that support the claim, by the words of a part's statistic.
     """
     first = tests.iloc[0]
     besides = [excluded_sizes(tests)]
     besides += [f"on {first['data']}"] * (STANDS_IN in first["data"])
     missing = first["missing"].split()
     besides += [f"{', '.join(missing) if named else counted(len(missing), 'experiment')} not run"] * bool(missing)
-    return "; ".join(filter(None, [parts_in_words(tests), *besides]))
+    return "; ".join(filter(None, [parts_in_words(tests, supported), *besides]))
 
 
-def parts_in_words(tests: pd.DataFrame) -> str:
+def parts_in_words(tests: pd.DataFrame, supported: Mapping[str, str] = UNSAID) -> str:
     """Return which parts hold and which do not, by what they measure: of one part the estimate alone."""
+    if tests["verdict"].iloc[0] == "cannot fail":
+        return ANY_DATA
     if len(tests) == 1:
-        return one_effect(tests.iloc[0])
+        return _joined(estimate_or_reason(tests.iloc[0]), supports_if(tests, supported))
     groups = [(str(name), some) for name, some in tests.groupby("test", sort=False)]
     if len(groups) == 1:
         least, most = tests["ours"].min(), tests["ours"].max()
-        return f"{counts(tests['outcome'])} of {len(tests)} parts, with estimates from {least:.3g} to {most:.3g}"
+        words = f"{counts(tests['outcome'])} of {len(tests)} parts, with estimates from {least:.3g} to {most:.3g}"
+        return _joined(words, supports_if(tests, supported))
     return "; ".join(
-        f"{name}: {counts(some['outcome'])}" + f" ({one_effect(some.iloc[0])})" * (len(some) == 1)
+        _joined(
+            f"{name}: {counts(some['outcome'])}" + f" ({estimate_or_reason(some.iloc[0])})" * (len(some) == 1),
+            supports_if(some, supported),
+        )
         for name, some in groups
     )
+
+
+def _joined(*words: str) -> str:
+    return ", ".join(filter(None, words))
+
+
+def estimate_or_reason(one: pd.Series) -> str:
+    """Return an estimate in words; of a part that cannot show anything, as all seeds are alike, the reason instead."""
+    alike = one["low"] == one["high"]
+    return str(one["because"]) if alike and one["outcome"] == "cannot show" else one_effect(one)
 
 
 def excluded_sizes(tests: pd.DataFrame) -> str:
@@ -84,7 +109,8 @@ def verdict_rows(
     """The verdicts, a row a claim, with those that are not judged yet or not run.
 
     Seeds are those of the parts of the primary test, from the fewest to the most; `paper_seeds` are the paper's.
-    Estimates have the names of experiments that were not run, or else their number; see `effect`.
+    Estimates have the values that support the claim, and the names of experiments that were not run, or else their
+    number; see `effect`.
     """
     primary = claims[claims["role"] == "primary"]
     tests_of = {str(name): tests for name, tests in primary.groupby("claim", sort=False)}
@@ -99,7 +125,7 @@ def verdict_rows(
             tests = tests_of[name]
             verdict, names = tests["verdict"].iloc[0], tests["test"].unique()
             test = names[0] if len(names) == 1 else f"{len(names)} quantities"
-            cells = [verdict, name in doubted, test, effect(tests, named), seeds_of(tests)]
+            cells = [verdict, name in doubted, test, effect(tests, named, supported_by(claim)), seeds_of(tests)]
             experiments = tests["experiments"].iloc[0].split()
         rows.append([name, paper_of[name], claim.statement, *cells, claim.seeds, ", ".join(experiments)])
     columns = ["claim", "paper", "statement", "verdict", "in_doubt", "measured", "estimate", "seeds", "paper_seeds"]
