@@ -1,11 +1,13 @@
 """The notebook of the guide runs from top to bottom, in a workspace of its own."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
+import plumbline as pb
 from plumbline.cli.skeletons import write_workspace
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "guide" / "notebook.ipynb"
@@ -35,6 +37,14 @@ def test_it_is_kept_with_its_outputs() -> None:
     ]
     assert sum("image/png" in kinds(cell) for cell in found) == 1
     assert NOTEBOOK.stat().st_size < 200_000
+
+
+def test_its_verdicts_are_those_on_file() -> None:
+    """It is run again when they change."""
+    (cell,) = (cell for cell in cells() if "pb.claims()" in cell.source)
+    printed = re.findall(r"^(.*\S) +(\d+)$", cell.outputs[0]["data"]["text/plain"], flags=re.MULTILINE)
+    on_file = pb.claims()["verdict"].value_counts()
+    assert {verdict: int(count) for verdict, count in printed} == on_file.to_dict()
 
 
 @pytest.mark.slow
