@@ -259,7 +259,6 @@ VERDICTS = {
 """The column of a verdict in the README's table."""
 
 
-@pytest.mark.slow
 def test_the_table_of_verdicts_counts_those_of_the_reference_results():
     plan = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT)
     verdicts = read_claims(CLAIMS).drop_duplicates("claim").set_index("claim")["verdict"].map(VERDICTS)

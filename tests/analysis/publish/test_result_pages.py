@@ -167,7 +167,6 @@ def committed() -> dict[str, Any]:
     return result_pages(TEMPLATES, ReferenceNumbers(reference, studies), atlas, FigureKinds(reference, studies))
 
 
-@pytest.mark.slow
 def test_the_committed_pages_are_current(committed: dict[str, str]) -> None:
     """`plumbline pages` writes them anew."""
     stale = [name for name, text in committed.items() if (ROOT / "docs" / name).read_text("utf-8") != text]
