@@ -424,6 +424,7 @@ def test_a_run_makes_everything(built: Checkout) -> None:
     made = built.path / "results/quick"
     for name in (
         "figures/TINY-F1.svg",
+        "figures/TINY-F1.pdf",
         "figures/TINY-F1.png",
         "figures/TINY-F2.svg",
         "tables/TINY-T1.csv",

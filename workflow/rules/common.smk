@@ -181,7 +181,7 @@ def figure_of(experiment):
     """Return the files of an experiment's figure: none where it has none."""
     path = f"{OUT}/figures/{experiment}"
     return (
-        {"svg": shown(experiment, "figure", f"{path}.svg"), "png": f"{path}.png"}
+        {"svg": shown(experiment, "figure", f"{path}.svg"), "pdf": f"{path}.pdf", "png": f"{path}.png"}
         if EXPERIMENTS[experiment].figure
         else {}
     )

@@ -275,7 +275,7 @@ def outputs(
     if records and snapshots:
         collect(experiment, records, snapshots, trials, config, store)
     if has.figure:
-        drawn = [folder / "figures" / f"{experiment}.{ending}" for ending in ("svg", "png")]
+        drawn = [folder / "figures" / f"{experiment}.{ending}" for ending in ("svg", "pdf", "png")]
         figure(experiment, drawn, records, snapshots, illustration, config)
     if has.table:
         table(experiment, folder / "tables" / f"{experiment}.csv", records, config)

@@ -91,6 +91,4 @@ def write_figure(findings: Sequence[Finding], footer: str, folder: Path) -> None
         figure = draw(findings, footer)
         for kind in ("png", "svg"):
             with atomic(folder / f"interventions.{kind}") as part:
-                figure.savefig(
-                    part, format=kind, bbox_inches="tight", metadata={"Date": None} if kind == "svg" else None
-                )
+                figure.savefig(part, format=kind, bbox_inches="tight", metadata=style.UNDATED.get(kind))

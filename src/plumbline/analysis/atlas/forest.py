@@ -28,8 +28,8 @@ SPREAD = 0.6
 """Share of the height of a line that its dots take."""
 
 
-METADATA: Mapping[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
-"""Formats of the figure, without a date: two drawings of the same differences are the same file."""
+FORMATS = ("pdf", "svg", "png")
+"""Formats of the figure."""
 
 
 def forest(
@@ -94,8 +94,8 @@ def format_of(path: Path) -> str:
         PlumblineError: none.
     """
     kind = path.suffix.removeprefix(".").lower()
-    if kind not in METADATA:
-        allowed = ", ".join(f".{one}" for one in METADATA)
+    if kind not in FORMATS:
+        allowed = ", ".join(f".{one}" for one in FORMATS)
         raise PlumblineError(f"figure {path}: its suffix is no format: name it {allowed}")
     return kind
 
@@ -107,12 +107,12 @@ def forest_file(
     titles: Mapping[str, str],
     legends: Mapping[str, Legend],
 ) -> bytes:
-    """Return the figure of `forest` as a file of a format of `METADATA`."""
+    """Return the figure of `forest` as a file of a format of `FORMATS`."""
     content = BytesIO()
     with style.house_style():
         figure = forest(differences, mine, titles, legends)
         try:
-            figure.savefig(content, format=kind, metadata=METADATA[kind], bbox_inches=None)
+            figure.savefig(content, format=kind, metadata=style.UNDATED.get(kind), bbox_inches=None)
         finally:
             plt.close(figure)
     return content.getvalue()

@@ -162,9 +162,8 @@ def draw(resolved: ResolvedExperiment, found: Evidence, outputs: Sequence[Path])
         try:
             for path in outputs:
                 with atomic(path) as part:
-                    # Without a date two drawings of the same records are the same file.
-                    metadata = {"Date": None} if path.suffix == ".svg" else {}
-                    figure.savefig(part, format=path.suffix.removeprefix("."), metadata=metadata)
+                    ending = path.suffix.removeprefix(".")
+                    figure.savefig(part, format=ending, metadata=style.UNDATED.get(ending))
                 figure.set_layout_engine("none")  # found once, which takes as long as to draw, and the same in all
         finally:
             plt.close(figure)

@@ -37,6 +37,10 @@ APART = "  ·  "
 """Between the parts of a footer."""
 
 
+UNDATED: Mapping[str, dict[str, None]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+"""What a format is to leave out of its file, so that two drawings of the same results are the same bytes."""
+
+
 @dataclass(frozen=True)
 class Footer:
     """What a figure shows and rests on; printed in every one.

@@ -243,4 +243,4 @@ def write_answer(claims: pd.DataFrame, folder: Path, same_methods: Mapping[str, 
         figure = draw_answer(found)
         for kind in ("png", "svg"):
             with atomic(folder / f"answer.{kind}") as part:
-                figure.savefig(part, format=kind, metadata={"Date": None} if kind == "svg" else None)
+                figure.savefig(part, format=kind, metadata=style.UNDATED.get(kind))
