@@ -11,7 +11,7 @@ PEERS_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: study ui test test-all test-gpu wheel soak bench peers docs lint format lock clean
+.PHONY: study ui test test-all test-browser test-crate test-gpu wheel soak bench peers docs lint format lock clean
 .DEFAULT_GOAL := study
 
 # Made anew when the lock or the package's metadata change.
@@ -43,7 +43,23 @@ test: $(VENV)/installed
 # where it cannot be started).
 test-all: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slurm and not soak and not browser"
-	$(BIN)/python -m pytest -m "slurm or browser"
+	$(BIN)/python -m pytest -m slurm
+	$(MAKE) test-browser
+
+# The report and the site in Chromium; with npm also by axe-core, which judges whether a keyboard and a screen reader can use them.
+test-browser: $(VENV)/installed
+	axe=$$(mktemp -d); trap 'rm -rf "$$axe"' EXIT; \
+	if (cd "$$axe" && npm pack --silent axe-core@4.14.1 && tar -xzf axe-core-4.14.1.tgz) > "$$axe/log" 2>&1; \
+	then export PLUMBLINE_AXE="$$axe/package/axe.min.js"; \
+	else cat "$$axe/log"; echo "axe-core could not be had from npm: its test is skipped"; fi; \
+	$(BIN)/python -m pytest -m browser
+
+# A run as RO-Crate, judged by the validator of its profiles, which has an environment of its own and reads contexts from the
+# network.
+test-crate: $(VENV)/installed
+	place=$$(mktemp -d); trap 'rm -rf "$$place"' EXIT; \
+	$(PYTHON) -m venv "$$place" && "$$place/bin/python" -m pip install --quiet --disable-pip-version-check roc-validator==0.13.0 \
+	&& PATH="$$place/bin:$$PATH" $(BIN)/python -m pytest tests/cli/test_crate.py
 
 # What takes a device, on a GPU: every test that needs one is skipped without it, and says so. The last part times seeds in
 # lockstep on the GPU and on a core.

@@ -86,7 +86,8 @@ def test_the_validator_finds_no_fault(crate: ROCrate, results: Path) -> None:
     if validator is None:
         pytest.skip("no command rocrate-validator: its dependencies are not those of the lock (CONTRIBUTING.md)")
     options = ["--no-interactive", "validate", "-np", "-p", "workflow-run-crate", "--no-paging"]
-    done = subprocess.run([validator, *options, "my crate"], capture_output=True, text=True, check=False)
+    crate.write(results / "crate")  # the validator itself, as of 0.13, takes a path with a space for another crate
+    done = subprocess.run([validator, *options, "crate"], capture_output=True, text=True, check=False)
     if "URLError" in done.stdout or "OfflineCacheMiss" in done.stdout:
         pytest.skip("rocrate-validator reads contexts from the network, and there is none")
     assert done.returncode == 0, done.stdout

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic
@@ -229,9 +230,13 @@ def _software(crate: "ROCrate", packages: dict[str, list[str]]) -> Iterator[Any]
     """Add the packages that trials ran with, in each of their versions."""
     for name, versions in packages.items():
         for version in versions:
-            yield _entity(
-                crate, f"pkg:pypi/{name}@{version}", "SoftwareApplication", name=name, softwareVersion=version
-            )
+            about = {"name": name, "softwareVersion": version}
+            yield _entity(crate, package_url(name, version), "SoftwareApplication", **about)
+
+
+def package_url(name: str, version: str) -> str:
+    """Return the identifier of a package as a package URL (purl); Python itself is no package of Python's index."""
+    return f"pkg:{'generic' if name == 'python' else 'pypi'}/{name}@{quote(version)}"
 
 
 def _inputs(crate: "ROCrate", run: ResolvedRun, home: Path) -> list[Any]:
