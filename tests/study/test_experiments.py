@@ -140,6 +140,19 @@ def test_the_primary_tests_come_first() -> None:
     assert [test.of for test in parse(Claim, written, "claim").tests] == ["mean", "last"]
 
 
+def test_a_verdict_in_words_says_what_holds_or_the_rest() -> None:
+    stated = {"source": "p. 1", "statement": "S."}
+    assert Claim.model_validate(stated).in_words is None
+    both = Claim.model_validate(stated | {"in_words": {"rest": "Two fail.", "holds": "One holds."}}).in_words
+    assert both is not None
+    assert list(both.said.items()) == [("what holds", "One holds."), ("what does not hold, or is open", "Two fail.")]
+    one = Claim.model_validate(stated | {"in_words": {"rest": "All is open."}}).in_words
+    assert one is not None
+    assert list(one.said) == ["what does not hold, or is open"]
+    with pytest.raises(ValueError, match="say in words what `holds`"):
+        Claim.model_validate(stated | {"in_words": {}})
+
+
 def test_what_no_trial_can_decide_says_why() -> None:
     written = {"source": "s", "statement": "x", "experiments": ["F1"], "primary": TEST}
     for beyond, message in (

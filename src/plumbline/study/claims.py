@@ -315,6 +315,33 @@ class Former(Options):
     why: str
 
 
+class InWords(Options):
+    """The verdict on file in words; `**bold**` is the only markup.
+
+    Attributes:
+        holds: what of the claim holds; empty where nothing does.
+        rest: what does not hold, or is open; empty where all holds.
+    """
+
+    holds: str = ""
+    rest: str = ""
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if not (self.holds or self.rest):
+            raise ValueError("say in words what `holds`, or what does not: the `rest`")
+        return self
+
+    @property
+    def said(self) -> dict[str, str]:
+        """What is said, by what it is about."""
+        return {about: words for about, words in zip(SAID, (self.holds, self.rest), strict=True) if words}
+
+
+SAID = ("what holds", "what does not hold, or is open")
+"""What the words about a verdict are about, in their order."""
+
+
 class Claim(Options):
     """A published statement, where it stands, and the test that decides about it; without experiments it is not run.
 
@@ -331,6 +358,7 @@ class Claim(Options):
         stuck: of runs, counted beside the verdict.
         beyond: why none of our experiments can decide about it; the test results are shown all the same.
         former: the verdict that we gave before, where it changed.
+        in_words: what `holds` by the verdict on file, and the `rest`; another run is shown without these words.
     """
 
     source: str
@@ -347,6 +375,7 @@ class Claim(Options):
     stuck: Stuck | None = None
     beyond: Beyond | None = None
     former: Former | None = None
+    in_words: InWords | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -17,6 +17,7 @@ from plumbline.analysis.publish.claim_pages import (
     STATES,
     STATISTICS,
     Titles,
+    claim_page,
     limits,
     measured,
     small_samples,
@@ -24,7 +25,7 @@ from plumbline.analysis.publish.claim_pages import (
     write_claim_pages,
 )
 from plumbline.analysis.publish.experiment_pages import in_words, titled, write_experiment_pages
-from plumbline.analysis.publish.markdown import cell, escaped, sentence, table
+from plumbline.analysis.publish.markdown import cell, escaped, sentence, table, with_bold
 from plumbline.analysis.publish.pages import label, listed, write_pages
 from plumbline.analysis.publish.supported_values import supports
 from plumbline.analysis.publish.verdict_tables import NOT_JUDGED, doubt_table, verdict_summary, verdict_table
@@ -70,6 +71,9 @@ def figures_of(page: Path) -> list[Path]:
 class TestCells:
     def test_a_cell_is_one_line_without_bars(self) -> None:
         assert [cell("a | b\nc"), cell(1.23456), cell(float("nan"))] == ["a \\| b c", "1.235", "–"]
+
+    def test_bold_is_the_only_markup_of_a_cell_with_bold(self) -> None:
+        assert with_bold("**10 seeds** of\n a|b, *not* <b>") == "**10 seeds** of a\\|b, \\*not\\* \\<b\\>"
 
     def test_a_label_says_its_words_and_names_its_style(self) -> None:
         assert label("not reproduced") == "[■\u00a0not reproduced]{.label .not-reproduced}"
@@ -170,6 +174,21 @@ class TestClaimPages:
             page = (claims / f"{name}.md").read_text()
             assert f"Our verdict was *{former.verdict}* before. {former.why}" in page
         assert "Our verdict was" not in (claims / "K1.md").read_text()
+
+    def test_a_verdict_is_said_in_words(self, plan: Plan, claims: Path) -> None:
+        for name, claim in (one for study in plan.studies.values() for one in study.claims.items()):
+            page = (claims / f"{name}.md").read_text()
+            for about, words in claim.in_words.said.items() if claim.in_words else ():
+                assert f"* *{about.capitalize()}:* {with_bold(words)}\n" in page[: page.index("## The claim")], name
+        assert "What does not hold" not in (claims / "K1.md").read_text()
+
+    def test_a_claim_without_words_or_results_has_no_line_of_them(self, plan: Plan) -> None:
+        study = plan.studies["calibrated"]
+        of_k1 = read_claims(REFERENCE / "claims.csv").query("claim == 'K1'")
+        bare = study.model_copy(update={"claims": {"K1": study.claims["K1"].model_copy(update={"in_words": None})}})
+        for one, rows, said in ((study, of_k1, True), (study, of_k1.iloc[:0], False), (bare, of_k1, False)):
+            doubts = pd.DataFrame(columns=["claims", "doubt", "repair"])
+            assert ("What holds" in claim_page(plan.library, one, "K1", rows, doubts, "", set(), "")) == said
 
     def test_a_claim_without_results_says_so(self) -> None:
         claim = Claim(source="section 1", statement="a beats b")

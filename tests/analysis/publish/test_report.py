@@ -310,6 +310,30 @@ class TestPage:
         assert found.ids.index("C10") < found.ids.index("run-claims")
         assert "Verdicts on file" in found.words
 
+    def test_a_verdict_in_words_is_shown_beside_that_of_record_alone(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A run of a preset may come to another verdict."""
+        committed = folder / "committed"
+        committed.mkdir()
+        pd.DataFrame([claim_row()]).to_csv(committed / "claims.csv")
+        monkeypatch.setattr(report, "reference_folder", lambda: committed)
+        stated = {"source": "p. 1", "statement": "S."}
+        words = {"holds": "It is **much** better where a < b.", "rest": "On c it is open."}
+        plan, without = (made.plan(experiments(), {"K1": stated | more}) for more in ({"in_words": words}, {}))
+        done = results(folder)
+        found = page(plan, done)
+        shown = [one.split("</details>")[0] for one in found.text.split('<details class="item claim" id="')[1:]]
+        assert [one.partition('"')[0] for one in shown] == ["K1", "run-K1"]
+        of_record, of_run = shown
+        assert (
+            "<p><b>What holds:</b> It is <strong>much</strong> better where a &lt; b.</p>"
+            "<p><b>What does not hold, or is open:</b> On c it is open.</p>"
+        ) in of_record
+        assert "On c it is open" not in of_run
+        assert found.words.count("On c it is open") == 1
+        assert "What holds" not in page(without, done).words
+
     def test_a_table_without_rows_is_no_accident(self, folder: Path) -> None:
         done = results(folder)
         (folder / "tables" / "MADE-T1.csv").write_text("hyperparameter,low\n", encoding="utf-8")

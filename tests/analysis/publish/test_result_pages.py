@@ -16,6 +16,7 @@ from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
+from plumbline.study.claims import Claim
 from plumbline.study.plan import load_plan
 from plumbline.study.settings import read_config
 from plumbline.study.verdicts import VERDICTS
@@ -198,6 +199,95 @@ def test_the_index_says_what_holds_of_each_claim_and_what_does_not(committed: di
         if not verdict.startswith(("cannot fail", "does not apply")):
             assert bool(holds) == ("holds" in outcomes[name]), name
             assert bool(other) == bool(outcomes[name] - {"holds"}), name
+
+
+@pytest.fixture(scope="module")
+def stated() -> dict[str, Claim]:
+    """The claims of all studies."""
+    studies = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT).studies.values()
+    return {name: claim for study in studies for name, claim in study.claims.items()}
+
+
+@pytest.fixture(scope="module")
+def parts_on_file() -> dict[str, pd.DataFrame]:
+    """The parts of the primary test of each claim on file."""
+    table = read_claims(ROOT / "results/reference/claims.csv")
+    return {str(name): rows for name, rows in table[table["role"] == "primary"].groupby("claim")}
+
+
+def words_of(claim: Claim) -> str:
+    """What is said of a claim, without its marks."""
+    return " ".join(claim.in_words.said.values()).replace("**", "") if claim.in_words else ""
+
+
+def test_every_verdict_on_file_is_said_in_words(
+    stated: dict[str, Claim], parts_on_file: dict[str, pd.DataFrame]
+) -> None:
+    assert {name for name, claim in stated.items() if claim.in_words} == parts_on_file.keys()
+    reproduced = [name for name, rows in parts_on_file.items() if rows["verdict"].iloc[0] == "reproduced"]
+    assert len(reproduced) > 5
+    for name in reproduced:
+        said = stated[name].in_words
+        assert said is not None
+        assert not re.search(r"\bfails?\b", said.rest), name
+
+
+SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+NUMBER = rf"(?<![\w-])(\d+|{'|'.join(SMALL)})"
+NOUN = r"(?: other)?(?: comparisons?| parts?| pairs [^.,;:]*?)?"
+COUNTED = re.compile(rf"{NUMBER}{NOUN} (?:(?:is|are) )?(open|fails?|holds?|cannot show)\b", re.IGNORECASE)
+"""A number of parts with their outcome: `9 fail`, `Eleven other comparisons are open`."""
+
+HELD = re.compile(rf"{NUMBER} of {NUMBER} parts", re.IGNORECASE)
+"""How many parts hold: `8 of 32 parts`."""
+
+
+def counted_in(words: str) -> list[tuple[int, str]]:
+    """The numbers of parts in words, each with the outcome; of all parts it is empty."""
+    found = [(number, outcome.lower()) for number, outcome in COUNTED.findall(words)]
+    found += [pair for few, of in HELD.findall(words) for pair in ((few, "holds"), (of, ""))]
+    outcomes = {"fail": "fails", "hold": "holds"}
+    return [
+        (int(number) if number.isdigit() else SMALL.index(number.lower()), outcomes.get(outcome, outcome))
+        for number, outcome in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("8 of 32 parts: a beats b. 9 fail: c.", [(9, "fails"), (8, "holds"), (32, "")]),
+        ("4 pairs of a's families on b cannot show anything. 11 parts are open.", [(4, "cannot show"), (11, "open")]),
+        ("Eleven other comparisons are open, four of them with c. One part holds.", [(11, "open"), (1, "holds")]),
+        ("On CIFAR-10 is open, with four it is open, and three of four hold.", [(4, "holds")]),
+    ],
+)
+def test_numbers_of_parts_in_words(words: str, found: list[tuple[int, str]]) -> None:
+    assert counted_in(words) == found
+
+
+def test_numbers_of_parts_in_words_are_those_on_file(
+    stated: dict[str, Claim], parts_on_file: dict[str, pd.DataFrame]
+) -> None:
+    said = [(name, *one) for name, claim in stated.items() for one in counted_in(words_of(claim))]
+    assert len(said) >= 9
+    outcomes = {name: list(rows["outcome"]) for name, rows in parts_on_file.items()}
+    wrong = [
+        (name, number, outcome)
+        for name, number, outcome in said
+        if number != (outcomes[name].count(outcome) if outcome else len(outcomes[name]))
+    ]
+    assert wrong == []
+
+
+def test_small_numbers_in_words_are_those_of_the_tests(stated: dict[str, Claim]) -> None:
+    """A range, a threshold or a level; a number that is measured would have to be filled in."""
+    numbers = re.compile(r"(?<![\w.])\d*\.\d+(?!\w|\.\d)")
+    said = [(name, claim, one) for name, claim in stated.items() for one in numbers.findall(words_of(claim))]
+    assert len(said) >= 4
+    for name, claim, one in said:
+        tests = claim.model_dump_json(include={"primary", "secondary"})
+        assert float(one) in {float(found) for found in re.findall(r"\d*\.\d+", tests)}, (name, one)
 
 
 @pytest.mark.parametrize("paper", ["approximation", "calibrated", "conformal", "localised", "practice"])

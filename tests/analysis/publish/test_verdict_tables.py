@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 
 from plumbline.analysis.publish.supported_values import supported_by
-from plumbline.analysis.publish.verdict_tables import ANY_DATA, doubt_table, effect, verdict_summary, verdict_table
+from plumbline.analysis.publish.verdict_tables import (
+    ANY_DATA,
+    doubt_table,
+    effect,
+    verdict_summary,
+    verdict_table,
+    words_table,
+)
 from plumbline.analysis.publish.verdicts_on_file import read_doubts
 from plumbline.analysis.verdicts.verdict import COLUMNS
 
@@ -32,6 +39,27 @@ def test_verdicts_as_markdown() -> None:
     listed = made.plan({}, {"A1": {"source": "p. 1", "statement": "T."}}).studies.values()
     none = pd.DataFrame(columns=COLUMNS)
     assert verdict_table(listed, none, doubts).splitlines()[2:] == ["| A1 | T. | not run |  |  | – (–) | – |"]
+
+
+def test_verdicts_in_words_as_markdown() -> None:
+    words = {"holds": "It is **so** on a | b.", "rest": "Two fail."}
+    study = made.planned("K2", "K10", "K1", in_words=words).studies["made-up"]
+    claims = study.claims | {"K2": study.claims["K2"].model_copy(update={"in_words": None})}
+    rows = [
+        made.PART | {"claim": name, "outcome": outcome}
+        for name in ("K2", "K10")
+        for outcome in ("holds", "fails", "fails")
+    ]
+    rows += [made.PART | {"claim": "K2", "role": "secondary", "outcome": "open"}]
+    doubts = pd.DataFrame({"claims": ["C3 K10"], "doubt": ["D."], "repair": ["R."]})
+    table = words_table([study.model_copy(update={"claims": claims})], pd.DataFrame(rows), doubts)
+    assert table.splitlines() == [
+        "| claim | verdict | parts | what holds | what does not hold, or is open |",
+        "|---|---|---|---|---|",
+        "| K1 | not judged |  |  |  |",
+        "| K2 | ◐\u00a0partly | 1 holds, 2 fail |  |  |",
+        "| K10 | ◐\u00a0partly, in doubt | 1 holds, 2 fail | It is **so** on a \\| b. | Two fail. |",
+    ]
 
 
 @pytest.mark.parametrize("parts", [1, 2])

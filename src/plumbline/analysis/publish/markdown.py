@@ -37,6 +37,11 @@ def cell(value: Any) -> str:
     return MARKUP.sub(r"\\\g<0>", " ".join(number(value).split()))
 
 
+def with_bold(text: str) -> str:
+    """A cell of a Markdown table in which `**bold**` is the only markup."""
+    return cell(text).replace(r"\*\*", "**")
+
+
 def sentence(text: str) -> str:
     """Text that begins with a capital and ends with a full stop."""
     text = " ".join(text.split())

@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from plumbline.analysis.publish.markdown import cell, duration, escaped, number, sentence, table
+from plumbline.analysis.publish.markdown import cell, duration, escaped, number, sentence, table, with_bold
 from plumbline.core.files import write_text
 from plumbline.study.verdicts import slug, unbroken
 
@@ -37,7 +37,14 @@ def environment() -> Environment:
         keep_trailing_newline=True,
     )
     found.filters.update(
-        number=number, duration=duration, escaped=escaped, cell=cell, label=label, sentence=sentence, table=table
+        number=number,
+        duration=duration,
+        escaped=escaped,
+        cell=cell,
+        bold=with_bold,
+        label=label,
+        sentence=sentence,
+        table=table,
     )
     return found
 

@@ -98,6 +98,11 @@ def with_code(text: str) -> Markup:
     return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
+def with_bold(text: str) -> Markup:
+    """Return text as HTML in which `**bold**` is the only markup."""
+    return Markup(re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", str(escape(text))))
+
+
 def p_value(p: float) -> str:
     """Return a p-value as papers print it: `.0042`, or `<.0001`."""
     if pd.isna(p):
@@ -115,7 +120,15 @@ def page_template() -> Template:
     """The template of the page."""
     found = html_environment()
     found.filters.update(
-        number=number, code=with_code, json=in_page, p=p_value, share=share, short=short, slug=slug, brief=brief
+        number=number,
+        code=with_code,
+        bold=with_bold,
+        json=in_page,
+        p=p_value,
+        share=share,
+        short=short,
+        slug=slug,
+        brief=brief,
     )
     return found.from_string(template_text("report.html.j2"))
 

@@ -35,6 +35,7 @@ from plumbline.analysis.publish.verdict_tables import (
     seeds_of,
     verdict_summary,
     verdict_table,
+    words_table,
 )
 from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS
@@ -134,6 +135,10 @@ class ReferenceNumbers:
     def verdicts(self, *studies: str) -> str:
         """The verdicts of some studies as a table, of all where none is named."""
         return verdict_table(self._chosen(studies), self._claims, self._doubts)
+
+    def in_words(self, *studies: str) -> str:
+        """What holds of the claims of some studies, and what does not or is open, as a table."""
+        return words_table(self._chosen(studies), self._claims, self._doubts)
 
     def verdict_counts(self, *studies: str) -> str:
         """How many claims of each study have each verdict, as a table."""

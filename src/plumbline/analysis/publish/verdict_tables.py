@@ -6,13 +6,13 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from plumbline.analysis.publish.markdown import cell
+from plumbline.analysis.publish.markdown import cell, with_bold
 from plumbline.analysis.publish.supported_values import supported_by, supports_if
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.core.words import counted
 from plumbline.statistics.inference import TAIL
-from plumbline.study.claims import Claim
+from plumbline.study.claims import SAID, Claim
 from plumbline.study.experiments import Study
 from plumbline.study.resolved import STANDS_IN
 from plumbline.study.verdicts import VERDICTS, unbroken, with_shape
@@ -143,6 +143,21 @@ def verdict_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.Dat
         words = [cell(one[name]) for name in ("claim", "statement", "measured", "estimate")]
         cells = [*words[:2], verdict, *words[2:], seeds, cell(one["experiments"] or "–")]
         lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def words_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> str:
+    """The verdicts in words as a Markdown table: of each claim what holds, and what does not or is open."""
+    studies = list(studies)
+    words = {name: claim.in_words.said if claim.in_words else {} for name, claim in claims_of(studies)}
+    primary = claims[claims["role"] == "primary"].groupby("claim")["outcome"]
+    parts = {str(name): counts(outcomes) for name, outcomes in primary}
+    lines = [f"| claim | verdict | parts | {' | '.join(SAID)} |", "|---|---|---|---|---|"]
+    for one in verdict_rows(studies, claims, doubts).to_dict("records"):
+        name = one["claim"]
+        verdict = unbroken(one["verdict"]) + f", {IN_DOUBT}" * one["in_doubt"] if name in parts else one["verdict"]
+        said = [with_bold(words[name].get(about, "")) for about in SAID] if name in parts else ["", ""]
+        lines.append(f"| {' | '.join([name, verdict, parts.get(name, ''), *said])} |")
     return "\n".join(lines)
 
 
