@@ -43,7 +43,7 @@ test: $(VENV)/installed
 # where it cannot be started).
 test-all: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slurm and not soak and not browser"
-	$(BIN)/python -m pytest -m slurm
+	$(BIN)/python -m pytest -m slurm tests/slurm
 	$(MAKE) test-browser
 
 # The report and the site in Chromium; with npm also by axe-core, which judges whether a keyboard and a screen reader can use them.
@@ -52,7 +52,7 @@ test-browser: $(VENV)/installed
 	if (cd "$$axe" && npm pack --silent axe-core@4.14.1 && tar -xzf axe-core-4.14.1.tgz) > "$$axe/log" 2>&1; \
 	then export PLUMBLINE_AXE="$$axe/package/axe.min.js"; \
 	else cat "$$axe/log"; echo "axe-core could not be had from npm: its test is skipped"; fi; \
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m browser tests/analysis tests/docs
 
 # A run as RO-Crate, judged by the validator of its profiles, which has an environment of its own and reads contexts from the
 # network.

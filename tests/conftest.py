@@ -60,11 +60,16 @@ CHEAP = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}
 """Options that make a round of a Gaussian-process method cost a fraction of a second."""
 
 
+LONGEST = "test_the_site_builds_without_warnings"
+"""Takes minutes: begun last, it would leave the other workers idle."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a GPU, for `make test-gpu`."""
+    """Mark what needs a GPU, for `make test-gpu`, and begin with the longest test."""
     for item in items:
         if "gpu" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)
+    items.sort(key=lambda item: item.name != LONGEST)
 
 
 @pytest.fixture(scope="session")
