@@ -23,7 +23,7 @@ from scipy.special import ndtri
 from plumbline.analysis.comparisons.effects import ALL
 from plumbline.analysis.evidence.evidence import PLACE, Evidence
 from plumbline.analysis.evidence.filed import Filed
-from plumbline.analysis.figures.coverage_density import density
+from plumbline.analysis.figures.coverage_density import density, density_line
 from plumbline.analysis.figures.curve_lines import in_time
 from plumbline.analysis.figures.run_ends import SPREAD, swarm
 from plumbline.analysis.figures.width_by_distance import by_distance, relative_widths
@@ -370,6 +370,23 @@ class TestCurves:
         assert (to_hex(plain.get_color()), plain.get_linestyle()) == (style.PALETTE["red"], "--")
         assert (to_hex(calibrated.get_color()), calibrated.get_linestyle()) == ("#123456", "-")
 
+    @pytest.mark.parametrize(("plain", "lines"), [(True, ["-", "-"]), (False, ["-", "--"])])
+    def test_lines_are_dashed_only_beside_solid_ones(self, found: Evidence, *, plain: bool, lines: list[str]) -> None:
+        legends = {"plain": Legend(label="P", dashed=plain), "calibrated": Legend(label="C", dashed=True)}
+        ax = build("curves", dataclasses.replace(found, legends=legends)).axes[0]
+        drawn = {line.get_label(): line.get_linestyle() for line in ax.lines}
+        assert [drawn["P"], drawn["C"]] == lines
+
+    def test_what_dashes_mean_takes_the_place_of_entries_beside_solid_ones(self, found: Evidence) -> None:
+        legends = {
+            "plain": Legend(label="EI", colour="blue"),
+            "calibrated": Legend(label="TuRBO (EI)", colour="blue", dashed=True),
+        }
+        figure = build("curves", dataclasses.replace(found, legends=legends), dashed="in a trust region")
+        (legend,) = figure.legends
+        assert [text.get_text() for text in legend.get_texts()] == ["EI", "in a trust region", style.NOMINAL]
+        assert len([line for line in figure.axes[0].lines if line.get_label() in ("EI", "TuRBO (EI)")]) == 2
+
     def test_a_row_of_some_methods_shows_no_other_and_shares_its_scale(self, found: Evidence) -> None:
         rows = [{"metric": "best_f", "label": name, "methods": [name]} for name in made.METHODS]
         figure = build("curves", found, rows=rows)
@@ -436,6 +453,24 @@ class TestCurves:
         assert len(np.unique(places.round(6))) == len(places)
         for line, some in zip(ax.lines, markers, strict=True):
             np.testing.assert_allclose(some[:, 1], np.interp(some[:, 0], *line.get_data()))
+
+    def test_markers_stand_on_lines_of_logarithmic_axes(self, folder: Path) -> None:
+        """Between two rounds a line is straight in logarithms."""
+        falling = made.read(folder, made.trial("bowl", "plain", 0, regret=lambda s, i: 100.0 ** -(i + 1)))
+        row = {"metric": "regret", "label": "regret", "logarithmic": True}
+        ax = build("curves", falling, rows=[row], panels=[{"task": "bowl"}]).axes[0]
+        (markers,) = (np.asarray(part.get_offsets()) for part in ax.collections if isinstance(part, PathCollection))
+        x, y = ax.lines[0].get_data()
+        assert y[-1] < 1e-6
+        np.testing.assert_allclose(np.log(markers[:, 1]), np.interp(markers[:, 0], x, np.log(y)))
+
+    def test_no_line_leaves_a_logarithmic_axis(self, folder: Path) -> None:
+        trials = [made.trial("bowl", f"m{n}", 0, regret=lambda s, i, n=n: 10.0 ** -(n * i)) for n in range(6)]
+        row = {"metric": "regret", "label": "regret", "logarithmic": True}
+        ax = build("curves", made.read(folder, *trials), rows=[row], panels=[{"task": "bowl"}]).axes[0]
+        low, high = ax.get_ylim()
+        assert all(low <= line.get_ydata().min() and line.get_ydata().max() <= high for line in ax.lines)
+        assert not [text for part in (ax, *ax.child_axes) for text in part.texts if text.get_text() in "↑↓"]
 
     def test_where_no_query_was_better_the_panel_says_so(self, folder: Path) -> None:
         flat = made.read(folder, *(made.trial("bowl", name, regret=lambda s, i: 1.0) for name in made.METHODS))
@@ -882,6 +917,20 @@ class TestCoverageDensity:
         """Nothing of them is cut off at 0 and 1."""
         x = np.linspace(0.0, 1.0, 4001)
         assert np.trapezoid(density(np.array(counts) / 20, x), x) == pytest.approx(1.0, abs=0.03)
+
+    @given(st.lists(st.integers(0, 20), min_size=3, max_size=12).filter(lambda counts: len(set(counts)) > 1))
+    def test_the_line_of_a_density_begins_and_ends_at_zero_and_holds_all_mass(self, counts: list[int]) -> None:
+        """Also at 0 and 1, where the density is positive and would else seem cut."""
+        x, height = density_line(np.array(counts) / 20)
+        assert (height[0], height[-1]) == (0, 0)
+        assert (x.min() >= 0, x.max() <= 1, (np.diff(x) >= 0).all()) == (True, True, True)
+        assert np.trapezoid(height, x) == pytest.approx(1.0, abs=0.03)
+
+    def test_the_area_of_a_density_is_that_below_its_line(self, found: Evidence) -> None:
+        ax = build("coverage-density", found, panels=[]).axes[0]
+        line = next(line for line in ax.lines if line.get_label() == "plain" and len(line.get_xdata()) > 2)
+        area = bands_of(ax)[0].get_paths()[0].get_extents()
+        assert (area.ymin, area.ymax) == (0.0, pytest.approx(np.max(line.get_ydata())))
 
     def test_panels_name_methods_or_show_all(self, found: Evidence) -> None:
         everything = build("coverage-density", found, panels=[])

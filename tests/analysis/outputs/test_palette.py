@@ -133,6 +133,12 @@ def test_colours_of_methods_are_those_of_the_palette(plan: Plan) -> None:
         assert method.legend.colour in ("", *style.PALETTE), name
 
 
+def test_a_method_of_the_paper_has_one_name_whatever_its_settings(plan: Plan) -> None:
+    """Captions give the settings of each figure."""
+    names = ("locbo", "locbo-quiet", "locbo-k2", "locbo-radio")
+    assert {plan.library.methods[name].legend.label for name in names} == {"LOCBO"}
+
+
 @pytest.mark.parametrize(
     ("names", "colour"),
     [

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 
 import matplotlib as mpl
@@ -116,6 +117,31 @@ def test_a_legend_is_no_wider_than_its_figure(words: str, count: int) -> None:
     plt.close(figure)
 
 
+def test_dashed_lines_that_differ_in_nothing_else_have_no_entries_where_it_is_said_what_they_are() -> None:
+    figure, ((left, right),) = style.panels(1, 2)
+    blue, purple = (style.MethodStyle(style.PALETTE[name], style.MARKERS[name]) for name in ("blue", "purple"))
+    left.plot([0, 1], **blue.line, **blue.points, label="plain")
+    left.axhline(0, color=style.PALETTE["blue"], linestyle=":", label="level")
+    for label, one in (("plain, elsewhere", blue), ("another", purple)):
+        hollow = dataclasses.replace(one, dashed=True)
+        right.plot([1, 0], **hollow.line, **hollow.points, label=label)
+    words = []
+    for dashed in ("", "elsewhere"):
+        style.add_legend(figure, last="level", dashed=dashed)
+        words.append([text.get_text() for text in figure.legends[-1].get_texts()])
+    assert words == [["plain", "plain, elsewhere", "another", "level"], ["plain", "another", "elsewhere", "level"]]
+    assert figure.legends[-1].get_lines()[2].get_linestyle() == "--"
+    plt.close(figure)
+
+
+def test_without_dashed_lines_it_is_not_said_what_they_are() -> None:
+    figure, ((ax,),) = style.panels(1, 1)
+    ax.plot([0, 1], label="plain")
+    style.add_legend(figure, dashed="elsewhere")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["plain"]
+    plt.close(figure)
+
+
 @pytest.mark.parametrize(
     "title", ["Ackley", "Function of a Matern-5/2 kernel, 2 dimensions", "two\nlines", "a" * 90, "a  b"]
 )
@@ -186,6 +212,13 @@ class TestMethodStyles:
     def test_methods_without_a_look_differ(self) -> None:
         names = [f"method-{i}" for i in range(13)]
         assert len({one.colour for one in style.method_styles({}, names).values()}) == 13
+
+    def test_where_all_are_dashed_dashes_tell_nothing_and_lines_are_solid(self) -> None:
+        all_dashed = {name: legend.model_copy(update={"dashed": True}) for name, legend in LOOKS.items()}
+        found = style.method_styles(all_dashed, all_dashed)
+        assert [one.dashed for one in found.values()] == [False] * len(LOOKS)
+        some = style.method_styles(LOOKS, ["b"])
+        assert some["b"].dashed, "others of the experiment are solid, drawn beside it or not"
 
     def test_dashed_lines_have_hollow_markers(self) -> None:
         solid, dashed = (style.MethodStyle("#0173b2", "o", dashed=dashed) for dashed in (False, True))

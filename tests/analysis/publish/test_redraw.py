@@ -21,7 +21,8 @@ from plumbline.core.errors import PlumblineError
 from plumbline.store.folder import TrialFolder
 from plumbline.store.provenance import METADATA_KEY
 from plumbline.store.records import write_table
-from plumbline.study.plan import Plan
+from plumbline.study.plan import Plan, load_plan
+from plumbline.study.settings import read_config
 
 CURVES = {"rows": [{"metric": "best_f", "label": "best", "optimum": True}], "panels": [{"task": "bowl"}]}
 DIFFERENCES = {"rows": [{"metric": "best_f", "label": "best", "minus": "plain"}], "panels": [{"task": "bowl"}]}
@@ -238,6 +239,24 @@ def test_a_difference_from_means_has_its_interval_at_the_end(tmp_path: Path) -> 
     last = band.get_paths()[0].vertices
     last = last[last[:, 0] == last[:, 0].max(), 1]
     np.testing.assert_allclose(bar.get_segments()[0][:, 1], [last.min(), last.max()], rtol=1e-5)
+
+
+LOGARITHMIC = ("BOWH-6-lengthscales", "BOWH-6-kernels", "LOCBO-F5a-50")
+"""Experiments on file whose regret is drawn on a logarithmic axis."""
+
+
+@pytest.mark.parametrize("name", LOGARITHMIC)
+def test_no_line_on_file_leaves_its_logarithmic_axis(root: Path, name: str) -> None:
+    one = load_plan(read_config(root / "config/config.yaml", {"preset": "paper"}), root, "config").resolve(name)
+    entry, options = output_of(one, "figure")
+    figure = entry.build(evidence_on_file(one, root / "results/reference"), options)
+    drawn = [(ax, part) for ax in figure.axes if ax.get_yscale() == "log" for part in (ax, *ax.child_axes)]
+    assert drawn
+    for ax, part in drawn:
+        low, high = ax.get_ylim()
+        values = np.concatenate([np.atleast_1d(line.get_ydata()) for line in part.lines])
+        assert (low <= values.min(), values.max() <= high) == (True, True)
+        assert not [text for text in part.texts if text.get_text() in "↑↓"]
 
 
 def test_an_experiment_without_a_figure_is_one_line(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ class CoverageDensityOptions(OutputOptions):
 
     def shown(self, evidence: Evidence) -> str:
         """Return what curves and ticks are."""
-        return "kernel estimate of the density, and a tick a trial; dashed: the level"
+        return "kernel estimate of the density on [0, 1], and a tick a trial; dashed: the level"
 
 
 TICKS = 0.045
@@ -56,6 +56,20 @@ def density(values: Array, x: Array) -> Array:
     return kernel(x) + kernel(-x) + kernel(2 - x)
 
 
+def density_line(values: Array) -> tuple[Array, Array]:
+    """Return the places and the heights of a line that encloses all of a density, with height 0 at both ends.
+
+    Where shares come near 0 or 1 the density is positive there, and the line goes straight down to the axis: a line
+    that stopped in the air would look cut, as if there were more beyond.
+
+    Args:
+        values: as `density` has them.
+    """
+    reach = 3 * values.std()
+    x = np.linspace(max(values.min() - reach, 0.0), min(values.max() + reach, 1.0), 200)
+    return np.pad(x, 1, mode="edge"), np.pad(density(values, x), 1)
+
+
 def draw_method(ax: Axes, coverage: Array, its: style.MethodStyle, label: str, place: int, count: int) -> None:
     """Draw the density of the coverage of one of `count` methods, and below it a tick a trial."""
     ticks = np.full(len(coverage), (place + 0.6) * TICKS)
@@ -63,10 +77,10 @@ def draw_method(ax: Axes, coverage: Array, its: style.MethodStyle, label: str, p
     if np.ptp(coverage) == 0:
         ax.axvline(coverage[0], **its.line, label=label)
         return
-    reach = 3 * coverage.std()
-    x = np.linspace(max(coverage.min() - reach, 0.0), min(coverage.max() + reach, 1.0), 200)
+    x, height = density_line(coverage)
+    ax.fill_between(x, height, color=its.colour, alpha=0.12, linewidth=0)
     width = style.line_width(place, count)
-    marks.draw_line(ax, x, density(coverage, x), its, place, count, label=label, linewidth=width)
+    marks.draw_line(ax, x, height, its, place, count, label=label, linewidth=width)
 
 
 @figures.register("coverage-density", CoverageDensityOptions)

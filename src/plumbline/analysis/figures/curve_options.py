@@ -113,6 +113,8 @@ class CurvesOptions(OutputOptions):
         queries: count queries only, without the initial design.
         across: the largest number of panels side by side if there is one row; more continue below. By default as many
             as are easily read.
+        dashed: what dashed lines are, in words of the legend; the dashed line of a method then has no entry beside the
+            solid one of the same colour.
     """
 
     rows: tuple[Row, ...] = Field(default=(Row(metric="best_f", label="best value"),), min_length=1)
@@ -121,6 +123,7 @@ class CurvesOptions(OutputOptions):
     quantiles: tuple[float, float] = (0.2, 0.8)
     queries: bool = False
     across: PositiveInt | None = None
+    dashed: str = ""
 
     reads = ("optimum",)
     draws_curves = True

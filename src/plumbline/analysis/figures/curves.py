@@ -47,6 +47,8 @@ def draw_row(
     Returns:
         What was drawn, which limits may cut.
     """
+    if row.logarithmic:  # before the lines, whose markers stand on them as this axis has them
+        style.logarithmic(ax.yaxis)
     theirs, methods = baseline_of(panel, row), methods_of(found, panel, row)
     if theirs is not None:
         methods = [method for method in methods if method != theirs]
@@ -73,8 +75,6 @@ def draw_row(
     drawn += draw_published(ax, [line for line in panel.published if line.metric == row.metric], row)
     if row.limits:
         ax.set_ylim(*row.limits)
-    if row.logarithmic:
-        style.logarithmic(ax.yaxis)
     if row.metric == "best_f" and theirs is None and lines and all(np.ptp(line.middle) == 0 for line in lines.values()):
         ax.text(0.5, 0.65, UNMOVED, transform=ax.transAxes, ha="center", va="center", fontsize=8, color="0.35")
     return drawn
@@ -182,5 +182,5 @@ def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
             if i == len(options.rows) - 1 or alone or apart:
                 counted = "cost" if panel.costs else "queries" if options.queries else "evaluations"
                 ax.set_xlabel(counted if row.against == "evaluations" else row.against)
-    style.add_legend(figure, last=style.NOMINAL)
+    style.add_legend(figure, last=style.NOMINAL, dashed=style.legend_entry(options.dashed))
     return figure

@@ -41,7 +41,7 @@ def draw_line(ax: Axes, x: Array, y: Array, its: MethodStyle, place: int, count:
     """Draw one of `count` lines with markers, each at other places: where lines coincide, all of their markers show.
 
     Args:
-        ax: where to.
+        ax: where to; its scales are those it keeps, for a line is straight between its points on them.
         x: increasing, `n`.
         y: `n`.
         its: style.
@@ -52,7 +52,9 @@ def draw_line(ax: Axes, x: Array, y: Array, its: MethodStyle, place: int, count:
     # The line knows its marker for the legend, and has none at its own points.
     ax.plot(x, y, **its.line, **its.points, markersize=MARKER, markevery=[], **options)
     at = x[0] + (x[-1] - x[0]) * (np.arange(EVERY) + (place + 0.5) / count) / EVERY
-    ax.scatter(at, np.interp(at, x, y), MARKER**2, **its.filled, zorder=2.5)
+    scale = ax.yaxis.get_transform()
+    on_it = scale.inverted().transform(np.interp(at, x, scale.transform(y)))
+    ax.scatter(at, on_it, MARKER**2, **its.filled, zorder=2.5)
 
 
 def draw_level(ax: Axes, value: float, its: MethodStyle, place: int, count: int, label: str) -> None:

@@ -12,11 +12,13 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import is_color_like, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatterSciNotation, LogLocator
 
 from plumbline.core.errors import unknown
@@ -251,7 +253,8 @@ def method_styles(legends: Mapping[str, Legend], methods: Iterable[str]) -> dict
     """Return the style of each of `methods`.
 
     A method without a colour of its own has the next free one, counted over all `legends`, drawn or not: it has the
-    same in all figures of an experiment. Methods with the same legend share it.
+    same in all figures of an experiment. Methods with the same legend share it. Where all `legends` are dashed, dashes
+    would tell nothing apart, and lines are solid.
 
     Args:
         legends: by label of the method.
@@ -264,11 +267,12 @@ def method_styles(legends: Mapping[str, Legend], methods: Iterable[str]) -> dict
     fixed = {legend.label: colour(legend.colour) for legend in all_legends.values() if legend.colour}
     open_ones = dict.fromkeys(legend.label for legend in all_legends.values() if legend.label not in fixed)
     found = fixed | colours(open_ones, fixed.values())
+    all_dashed = all(legend.dashed for legend in all_legends.values())
     styles = {}
     for method in methods:
         legend = all_legends[method]
         its = colour(legend.colour) if legend.colour else found[legend.label]
-        styles[method] = MethodStyle(its, marker_of(its), legend.dashed)
+        styles[method] = MethodStyle(its, marker_of(its), legend.dashed and not all_dashed)
     return styles
 
 
@@ -360,14 +364,35 @@ def _wrapped(line: str, letters: int) -> str:
     return lines.replace("\u00a0", " ")
 
 
-def add_legend(figure: Figure, columns: int = 8, last: str = "") -> None:
+def without_dashed_twins(handles: Mapping[str, Artist], dashed: str) -> dict[str, Artist]:
+    """Return the entries of a legend in which a solid line speaks for the dashed one of its colour and marker.
+
+    Args:
+        handles: by label.
+        dashed: what dashes mean, in words: the label of one more entry in the place of those left out.
+    """
+    lines = {label: handle for label, handle in handles.items() if isinstance(handle, Line2D)}
+    solid = {(line.get_color(), line.get_marker()) for line in lines.values() if line.get_linestyle() == "-"}
+    twins = {
+        label
+        for label, line in lines.items()
+        if line.get_linestyle() == "--" and (line.get_color(), line.get_marker()) in solid
+    }
+    kept = {label: handle for label, handle in handles.items() if label not in twins}
+    return kept | {dashed: Line2D([], [], color="0.25", linestyle="--")} if twins else kept
+
+
+def add_legend(figure: Figure, columns: int = 8, last: str = "", dashed: str = "") -> None:
     """Put one legend for all panels above them, no wider than they are.
 
-    Each label is there once, and the label `last` at the end; there are at most so many `columns`.
+    Each label is there once, and the label `last` at the end; there are at most so many `columns`. Where it is said
+    what `dashed` lines are, those that differ from a solid one in nothing else have no entries of their own.
     """
     handles = {
         label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
+    if dashed:
+        handles = without_dashed_twins(handles, dashed)
     if last in handles:
         handles[last] = handles.pop(last)
     for rows in range(max(-(-len(handles) // columns), 1), max(len(handles), 1) + 1):
