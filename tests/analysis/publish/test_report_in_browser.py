@@ -157,7 +157,7 @@ def explorer(reader: Reader) -> Reader:
     """A reader who has opened the curves of the run."""
     reader.open("#run-MADE-F1")
     reader.click("#run-MADE-F1 .explorer > summary")
-    reader.wait("!!document.querySelector('#run-MADE-F1 .plot-area').view")
+    reader.wait("!!document.querySelector('#run-MADE-F1 .plot-area')?.view")
     return reader
 
 
