@@ -142,7 +142,7 @@ def unlink_builtins(app: Sphinx, doctree: nodes.document) -> None:
             node.replace_self(node.children)
 
 
-class FasterDomain(PythonDomain):
+class CachedPythonDomain(PythonDomain):
     """Python's domain, which looks through all names of the package once for each short name, not for each mention."""
 
     name = "py"
@@ -211,7 +211,7 @@ def generate(app: Sphinx) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_domain(FasterDomain, override=True)
+    app.add_domain(CachedPythonDomain, override=True)
     app.add_html_math_renderer("mathml", (write_mathml, None), (write_mathml, None))
     app.connect("builder-inited", generate)
     app.connect("source-read", rewrite_page)
