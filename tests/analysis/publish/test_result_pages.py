@@ -223,7 +223,8 @@ def words_of(claim: Claim) -> str:
 def test_every_verdict_on_file_is_said_in_words(
     stated: dict[str, Claim], parts_on_file: dict[str, pd.DataFrame]
 ) -> None:
-    assert {name for name, claim in stated.items() if claim.in_words} == parts_on_file.keys()
+    unjudged = {name for name, claim in stated.items() if claim.beyond and claim.beyond.verdict == "does not apply"}
+    assert {name for name, claim in stated.items() if claim.in_words} == parts_on_file.keys() - unjudged
     reproduced = [name for name, rows in parts_on_file.items() if rows["verdict"].iloc[0] == "reproduced"]
     assert len(reproduced) > 5
     for name in reproduced:

@@ -45,9 +45,11 @@ def test_verdicts_in_words_as_markdown() -> None:
     words = {"holds": "It is **so** on a | b.", "rest": "Two fail."}
     study = made.planned("K2", "K10", "K1", in_words=words).studies["made-up"]
     claims = study.claims | {"K2": study.claims["K2"].model_copy(update={"in_words": None})}
+    beyond = made.planned("K3", beyond={"verdict": "does not apply", "because": "It is of another machine."})
+    claims |= beyond.studies["made-up"].claims
     rows = [
         made.PART | {"claim": name, "outcome": outcome}
-        for name in ("K2", "K10")
+        for name in ("K2", "K3", "K10")
         for outcome in ("holds", "fails", "fails")
     ]
     rows += [made.PART | {"claim": "K2", "role": "secondary", "outcome": "open"}]
@@ -58,6 +60,7 @@ def test_verdicts_in_words_as_markdown() -> None:
         "|---|---|---|---|---|",
         "| K1 | not judged |  |  |  |",
         "| K2 | ◐\u00a0partly | 1 holds, 2 fail |  |  |",
+        "| K3 | ◐\u00a0partly | 1 holds, 2 fail |  | It is of another machine. |",
         "| K10 | ◐\u00a0partly, in doubt | 1 holds, 2 fail | It is **so** on a \\| b. | Two fail. |",
     ]
 

@@ -149,7 +149,7 @@ def verdict_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.Dat
 def words_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame) -> str:
     """The verdicts in words as a Markdown table: of each claim what holds, and what does not or is open."""
     studies = list(studies)
-    words = {name: claim.in_words.said if claim.in_words else {} for name, claim in claims_of(studies)}
+    words = {name: _said(claim) for name, claim in claims_of(studies)}
     primary = claims[claims["role"] == "primary"].groupby("claim")["outcome"]
     parts = {str(name): counts(outcomes) for name, outcomes in primary}
     lines = [f"| claim | verdict | parts | {' | '.join(SAID)} |", "|---|---|---|---|---|"]
@@ -159,6 +159,13 @@ def words_table(studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataF
         said = [with_bold(words[name].get(about, "")) for about in SAID] if name in parts else ["", ""]
         lines.append(f"| {' | '.join([name, verdict, parts.get(name, ''), *said])} |")
     return "\n".join(lines)
+
+
+def _said(claim: Claim) -> Mapping[str, str]:
+    """Return the verdict on a claim in words; of one that does not apply, why it does not."""
+    if claim.in_words:
+        return claim.in_words.said
+    return {SAID[-1]: claim.beyond.because} if claim.beyond else {}
 
 
 def verdict_counts(studies: Iterable[Study], claims: pd.DataFrame) -> pd.DataFrame:
