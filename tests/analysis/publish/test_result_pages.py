@@ -56,7 +56,14 @@ def reference(tmp_path: Path) -> Path:
     ]
     (tmp_path / "E").mkdir()
     pd.DataFrame(claims).to_csv(tmp_path / "claims.csv", index=False)
-    table = {"task": ["bowl"] * 2, "method": ["a", "b"], "seeds": [3, 3], "regret": [2.0, 3.5], "regret ±": [0.1, 0.2]}
+    table = {
+        "task": ["bowl"] * 2,
+        "method": ["a", "b"],
+        "seeds": [3, 3],
+        "regret": [2.0, 3.5],
+        "regret ±": [0.1, 0.2],
+        "asked for": ["15/2.5/0", "7/7/7"],
+    }
     pd.DataFrame(table).to_csv(tmp_path / "E" / "E-table.csv", index=False)
     runs = [
         {"task": "bowl", "method": method, "metric": "regret", "seed": seed, "last": last, "mean": 2 * last}
@@ -93,6 +100,7 @@ def filled_in(reference: Path, template: str) -> str:
         ('verdict("K1")', "◐\u00a0partly"),
         ('mean("E", "b")|f(1)', "3.5"),
         ('error("E", "a", "bowl", "regret")|f(1)', ".1"),
+        ('numbers("E", "asked for", method="a")[1:]|sum|f(1)', "2.5"),
         ('diff("E", "a", "b")|est(2)', "-1.50 (-2.74 to -.26)"),
         ('diff("E", "a", "b", of="mean")|f(0)', "-3"),
         ('ahead("E", "b", "a")', "3"),

@@ -8,7 +8,7 @@ where it is from.
 
 import re
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -176,6 +176,17 @@ class ReferenceNumbers:
         Raises:
             PlumblineError: no such table, column or row, or several rows.
         """
+        return float(self._entry(experiment, column, where))
+
+    def numbers(self, experiment: str, column: str, **where: str) -> list[float]:
+        """The numbers in such a cell that has several, as `15/15/15`.
+
+        Raises:
+            PlumblineError: as in `cell`.
+        """
+        return [float(one) for one in str(self._entry(experiment, column, where)).split("/")]
+
+    def _entry(self, experiment: str, column: str, where: Mapping[str, str]) -> Any:
         table = self._table(experiment)
         for name in (column, *where):
             if name not in table:
@@ -187,7 +198,7 @@ class ReferenceNumbers:
             chosen = chosen[chosen[name] == value]
         if len(chosen) != 1:
             raise PlumblineError(f"{len(chosen)} rows of the table of {experiment} have {where}, and one must")
-        return float(chosen[column].iloc[0])
+        return chosen[column].iloc[0]
 
     def row(self, experiment: str, column: str, **where: str) -> Estimate:
         """The number in a column of a table, with the interval that stands in its columns `low` and `high`."""
