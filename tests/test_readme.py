@@ -348,11 +348,33 @@ def numbers_of(tables, columns):
     return np.concatenate([table.to_numpy(dtype=float).ravel() for table in chosen])
 
 
+NUMBER = r"(?<![\w.])(-?\d*\.\d+|-?\d+(?=%))(%?)"
+"""A decimal, or a percentage."""
+
+
+def is_on_file(number, percent, tables):
+    """Return whether a number is in some tables, rounded as it is written."""
+    numbers = numbers_of(tables, ("pattern", "chance", "favourable") if percent else ())
+    digits = len(number.partition(".")[2]) + (2 if percent else 0)
+    written = float(number) / (100 if percent else 1)
+    return (abs(numbers.round(digits) - written) < 1e-9).any()
+
+
+def test_a_number_of_another_claim_is_not_on_file():
+    claims = read_claims(CLAIMS).set_index("claim")
+    seen = {name: f"{100 * claims.loc[name, 'pattern'].iloc[0]:.0f}" for name in ("L2", "L4")}
+    assert seen["L2"] != seen["L4"]
+    assert is_on_file(seen["L2"], "%", tables_on_file(["L2"]))
+    assert is_on_file(seen["L2"], "%", tables_on_file(["L2", "L4"]))
+    assert not is_on_file(seen["L2"], "%", tables_on_file(["L4"]))
+
+
 @pytest.mark.parametrize(("line", "sources"), conclusions(), ids=lambda one: one[:30] if isinstance(one, str) else "")
 def test_every_number_of_a_conclusion_is_on_file(line, sources):
     """Rounded as it is written, in a claim or an experiment that the line names; whole numbers are not looked up.
 
-    `12 of 50` is a count of runs that are stuck; a percentage is a share of seeds or of draws.
+    `12 of 50` is a count of runs that are stuck; a percentage is a share of seeds or of draws. What stands before one
+    claim, as in `28% (L2)`, is looked up in that claim alone.
     """
     assert sources, "a conclusion names what it rests on"
     tables = tables_on_file(sources)
@@ -362,11 +384,10 @@ def test_every_number_of_a_conclusion_is_on_file(line, sources):
         ended = [table.filter(like="seeds above").eq(int(count)).any(axis=None) for table in tables[1:]]
         assert any(stuck + ended), f"{count} of {of}: {line}"
     text = re.sub(r"\d+ of \d+|95% interval", "", text)
-    for number, percent in re.findall(r"(?<![\w.])(-?\d*\.\d+|-?\d+(?=%))(%?)", text):
-        numbers = numbers_of(tables, ("pattern", "chance", "favourable") if percent else ())
-        digits = len(number.partition(".")[2]) + (2 if percent else 0)
-        written = float(number) / (100 if percent else 1)
-        assert (abs(numbers.round(digits) - written) < 1e-9).any(), f"{number}{percent}: {line}"
+    for number, percent in re.findall(NUMBER, text):
+        assert is_on_file(number, percent, tables), f"{number}{percent}: {line}"
+    for number, percent, claim in re.findall(NUMBER + r" \(([A-Z]\d+)\)", line):
+        assert is_on_file(number, percent, tables_on_file([claim])), f"{number}{percent} of {claim}: {line}"
 
 
 def test_the_table_of_methods_has_every_method_once():
