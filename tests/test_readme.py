@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 import pytest
 import typer
@@ -21,6 +20,7 @@ from plumbline.analysis.atlas.interventions import LEVEL
 from plumbline.analysis.publish.answer import PANELS, comparisons, finding
 from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
 from plumbline.analysis.publish.estimates import rounded
+from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages
 from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.cli.main import app
 from plumbline.registry.catalogue import catalogue
@@ -35,7 +35,6 @@ CLAIMS = ROOT / "results" / "reference" / "claims.csv"
 EXTENDING = (ROOT / "docs" / "guide" / "extending.md").read_text(encoding="utf-8")
 METHODS = (ROOT / "docs" / "methods" / "index.md").read_text(encoding="utf-8")
 CONFORMAL = (ROOT / "docs" / "methods" / "conformal.md").read_text(encoding="utf-8")
-CONCLUSIONS = (ROOT / "docs" / "results" / "conclusions.md").read_text(encoding="utf-8")
 DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if "templates" not in path.parts)
 PAGES = [*(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")), *DOCS]
 
@@ -311,83 +310,37 @@ def test_the_answer_of_the_atlas_is_that_on_file():
 
 
 ANSWERS = {
-    "Recalibration": ["K1", "CAL-F2-trap"],
-    "Conformal sets": ["C5", "CBO-F7", "CBO-X1"],
-    "Approximation-aware BO": ["A1", "AABO-F2-hartmann"],
+    "Recalibration": """{{ above("CAL-F2-trap", "ucb-ml", 1) }} of 50,
+        {{ above("CAL-F2-trap", "calibrated-ucb", 1) }} of 50""",
+    "Conformal sets": """{{ test("C5", "plain UCB's:", "levy")|f(2) }},
+        {{ test("C5", "UCB's, published", "levy")|f(2) }},
+        {{ test("C5", "plain UCB's:", "ackley")|f(1) }}, {{ test("C5", "UCB's, published", "ackley")|f(1) }},
+        {{ mean("CBO-X1", "cucb", "ackley-20")|f(1) }}, {{ mean("CBO-X1", "cucb-code", "ackley-20")|f(1) }},
+        {{ mean("CBO-X1", "ucb", "ackley-20")|f(1) }}""",
+    "Localised": '{{ mean("LOCBO-F5a-410", "bo")|f(2) }}, {{ mean("LOCBO-F5a-410", "ocbo")|f(2) }}',
+    "Approximation-aware BO": '{{ test("A1", "eulbo-ei - elbo-ei on hartmann-6")|est(2) }}',
 }
-"""What the answers that have numbers rest on."""
+"""The numbers of each answer in their order, as a template."""
+
+NUMBER = re.compile(r"(?<![\w.])-?\d*\.\d+|\d+ of \d+|\d+%")
+"""A decimal, a count of runs or a percentage."""
 
 CODE = re.compile(r"\b(?:[KCLAS]\d+|[A-Z]{3,5}-[A-Z]?\d[\w-]*)\b")
 
 
-def points(text: str) -> list[str]:
-    """The points of a list, each on one line."""
-    found = re.findall(r"^\* (.*?)(?=^\* |^\S|^$|\Z)", text, flags=re.MULTILINE | re.DOTALL)
-    return [" ".join(point.split()) for point in found]
+def answers() -> dict[str, str]:
+    """The points of the answer by their first words."""
+    found = re.findall(r"^\* (.*?)(?=^\* |^\S|^$|\Z)", section(README, "The answer"), re.MULTILINE | re.DOTALL)
+    return {re.match(r"\*\*(.*?)\*\*", point)[1]: " ".join(point.split()) for point in found}
 
 
-def conclusions():
-    """The points of the conclusions, and the answers of the README, each with the claims and the experiments of it."""
-    answers = {re.match(r"\*\*(.*?)\*\*", point)[1]: point for point in points(section(README, "The answer"))}
-    assert set(ANSWERS) <= set(answers)
-    return [(answers[name], sources) for name, sources in ANSWERS.items()] + [
-        (point, CODE.findall(point)) for point in points(CONCLUSIONS)
-    ]
-
-
-def tables_on_file(sources):
-    """Return the rows of these claims, and the tables of these experiments."""
-    claims = read_claims(CLAIMS)
-    paths = [CLAIMS.parent / name / f"{name}-table.csv" for name in sources]
-    return [claims[claims["claim"].isin(sources)], *(pd.read_csv(path) for path in paths if path.is_file())]
-
-
-def numbers_of(tables, columns):
-    """Return all numbers of the columns that there are, of all columns where none are named."""
-    chosen = [table[[name for name in columns or table if name in table]].select_dtypes("number") for table in tables]
-    return np.concatenate([table.to_numpy(dtype=float).ravel() for table in chosen])
-
-
-NUMBER = r"(?<![\w.])(-?\d*\.\d+|-?\d+(?=%))(%?)"
-"""A decimal, or a percentage."""
-
-
-def is_on_file(number, percent, tables):
-    """Return whether a number is in some tables, rounded as it is written."""
-    numbers = numbers_of(tables, ("pattern", "chance", "favourable") if percent else ())
-    digits = len(number.partition(".")[2]) + (2 if percent else 0)
-    written = float(number) / (100 if percent else 1)
-    return (abs(numbers.round(digits) - written) < 1e-9).any()
-
-
-def test_a_number_of_another_claim_is_not_on_file():
-    claims = read_claims(CLAIMS).set_index("claim")
-    seen = {name: f"{100 * claims.loc[name, 'pattern'].iloc[0]:.0f}" for name in ("L2", "L4")}
-    assert seen["L2"] != seen["L4"]
-    assert is_on_file(seen["L2"], "%", tables_on_file(["L2"]))
-    assert is_on_file(seen["L2"], "%", tables_on_file(["L2", "L4"]))
-    assert not is_on_file(seen["L2"], "%", tables_on_file(["L4"]))
-
-
-@pytest.mark.parametrize(("line", "sources"), conclusions(), ids=lambda one: one[:30] if isinstance(one, str) else "")
-def test_every_number_of_a_conclusion_is_on_file(line, sources):
-    """Rounded as it is written, in a claim or an experiment that the line names; whole numbers are not looked up.
-
-    `12 of 50` is a count of runs that are stuck; a percentage is a share of seeds or of draws. What stands before one
-    claim, as in `28% (L2)`, is looked up in that claim alone.
-    """
-    assert sources, "a conclusion names what it rests on"
-    tables = tables_on_file(sources)
-    text = re.sub(r"[A-Z]+-?[A-Z]?\d[\w-]*", "", line)
-    for count, of in re.findall(r"(\d+) of (\d+)", text):
-        stuck = [f" {count} of {of}" in f" {cell}" for cell in tables[0]["stuck"]]
-        ended = [table.filter(like="seeds above").eq(int(count)).any(axis=None) for table in tables[1:]]
-        assert any(stuck + ended), f"{count} of {of}: {line}"
-    text = re.sub(r"\d+ of \d+|95% interval", "", text)
-    for number, percent in re.findall(NUMBER, text):
-        assert is_on_file(number, percent, tables), f"{number}{percent}: {line}"
-    for number, percent, claim in re.findall(NUMBER + r" \(([A-Z]\d+)\)", line):
-        assert is_on_file(number, percent, tables_on_file([claim])), f"{number}{percent} of {claim}: {line}"
+def test_the_numbers_of_the_answers_are_those_on_file(tmp_path):
+    for name, numbers in ANSWERS.items():
+        (tmp_path / f"{name}.md").write_text(numbers, encoding="utf-8")
+    filled_in = result_pages(tmp_path, ReferenceNumbers(CLAIMS.parent, []))
+    for name, answer in answers().items():
+        (expected,) = (page for path, page in filled_in.items() if name.startswith(path.removesuffix(".md")))
+        assert NUMBER.findall(answer) == NUMBER.findall(expected.partition("-->")[2]), name
 
 
 def test_the_table_of_methods_has_every_method_once():
