@@ -14,6 +14,9 @@ from plumbline.core.reference_point import reference_point
 from plumbline.problems.base import Problem
 from plumbline.spaces.box import uniform
 
+BEYOND = 1e-4
+"""How far a value may exceed the optimum, in units of the optimum or of 1; BoTorch has some optima to five digits."""
+
 
 def values(problem: Problem, X: Tensor) -> Tensor:
     """Return the noise-free outcomes at `X` (`n x d`, in the problem's bounds), objectives first: `n x m`."""
@@ -185,7 +188,8 @@ def observed(
         Two `q x m`.
 
     Raises:
-        PlumblineError: an outcome is not finite although evaluations cannot fail: the message gives point and remedy.
+        PlumblineError: an outcome is not finite although evaluations cannot fail, or a feasible value exceeds the
+            optimum; the message gives point and remedy.
     """
     failed = (~torch.isfinite(Y) & requested) | ~torch.isfinite(F)
     if failed.any() and not problem.may_fail:
@@ -195,6 +199,24 @@ def observed(
             f"x = {X[i].tolist()}: an objective must be finite; penalise such points in the problem instead, "
             "or set its `may_fail`"
         )
+    beyond = beyond_optimum(problem, F)
+    if beyond.any():
+        i = int(beyond.nonzero()[0])
+        raise PlumblineError(
+            f"problem {name!r} has the value {F[i, 0]:.6g} at evaluation {first + i}, x = {X[i].tolist()}, which "
+            f"exceeds its optimum {problem.optimum:.6g}: correct the optimum, or declare none; values are maximised, "
+            "so that a BoTorch function that is to be minimised needs `negate=True`"
+        )
     if bool(requested.all()) and not failed.any():
         return Y, F
     return Y.where(requested & ~failed, torch.nan), F.where(torch.isfinite(F), torch.nan)
+
+
+def beyond_optimum(problem: Problem, F: Tensor) -> Tensor:
+    """Return which values without noise (`q x m`) are feasible and exceed the declared optimum: `q` booleans."""
+    if problem.optimum is None:
+        return torch.zeros(len(F), dtype=torch.bool)
+    roles = problem.roles
+    holds = [F[:, j] >= 0 if role == "at_least_zero" else F[:, j] == 0 for j, role in enumerate(roles) if j > 0]
+    exceeds = F[:, 0] > problem.optimum + BEYOND * max(1.0, abs(problem.optimum))
+    return torch.stack([exceeds, torch.isfinite(F[:, 0]), *holds]).all(dim=0)
