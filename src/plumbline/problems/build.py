@@ -1,10 +1,8 @@
 """Problems built from a name and options, or from any BoTorch test problem."""
 
-import math
 from dataclasses import replace
 from typing import Any
 
-import torch
 from botorch.test_functions.base import BaseTestProblem, ConstrainedBaseTestProblem
 from botorch.test_functions.multi_objective import MultiObjectiveTestProblem
 from torch import Tensor
@@ -13,6 +11,7 @@ from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
 from plumbline.core.outcomes import Noise, Outcome, Role
 from plumbline.problems.base import Context, Problem, problems
+from plumbline.problems.declared import refuse_odd_declarations
 from plumbline.problems.evaluation import spread
 from plumbline.problems.options import ProblemOptions
 from plumbline.spaces.box import Box
@@ -30,31 +29,8 @@ def build_problem(name: str, options: dict[str, Any], context: Context) -> Probl
         kind = type(made).__name__
         raise PlumblineError(f"problem {name!r} is a {kind}: a BoTorch test problem or a Problem is wanted")
     problem = replace(made if isinstance(made, Problem) else problem_of(made), name=name)
-    refuse_odd_bounds(problem)
+    refuse_odd_declarations(problem)
     return problem
-
-
-def refuse_odd_bounds(problem: Problem) -> None:
-    """Raise PlumblineError, naming the input, unless the bounds of each are finite and the lower one is lower."""
-    bounds = problem.bounds
-    if bounds.ndim != 2 or len(bounds) != 2 or bounds.dtype != torch.float64:
-        kind = str(bounds.dtype).removeprefix("torch.")
-        shape = " x ".join(map(str, bounds.shape))
-        raise PlumblineError(f"{problem.called}: its bounds are {shape} and {kind}: 2 x d and float64 are wanted")
-    for i, (low, high) in enumerate(bounds.T.tolist(), start=1):
-        wrong = (
-            "must be finite"
-            if not math.isfinite(low) or not math.isfinite(high)
-            else "are equal: leave out an input that cannot change"
-            if low == high
-            else "the lower one must be lower"
-            if low > high
-            else "are too far apart for a float64"
-            if not math.isfinite(high - low)
-            else ""
-        )
-        if wrong:
-            raise PlumblineError(f"{problem.called}: bounds of input {i}: [{low:g}, {high:g}] {wrong}")
 
 
 def problem_of(function: BaseTestProblem, **more: Any) -> Problem:

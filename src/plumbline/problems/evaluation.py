@@ -10,6 +10,8 @@ from torch import Generator, Tensor
 from torch.quasirandom import SobolEngine
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.outcomes import Outcome
+from plumbline.core.plugins import refuse_odd_numbers
 from plumbline.core.reference_point import reference_point
 from plumbline.problems.base import Problem
 from plumbline.spaces.box import uniform
@@ -29,35 +31,47 @@ def values(problem: Problem, X: Tensor) -> Tensor:
     return torch.cat([objectives, checked(problem.function.evaluate_slack_true(X), problem, (len(X), slack))], dim=-1)
 
 
-def checked(outcomes: object, problem: Problem, shape: tuple[int, int]) -> Tensor:
+def checked(outcomes: object, problem: Problem, shape: tuple[int, int], what: str = "") -> Tensor:
     """Return outcomes of an evaluation as a float64 tensor without a gradient, `n x m`.
 
     Args:
         outcomes: what the problem returned; of a single outcome perhaps `n`.
         problem: the problem.
         shape: `n` and `m`.
+        what: what it returned, for messages, if not its values.
 
     Raises:
         PlumblineError: the message says what the problem returned, and what is wanted.
     """
+    returned = f"{problem.called} returned" + (f" {what} as" if what else "")
     wanted = f"{shape[0]} x {shape[1]} in float64 is wanted"
     if not isinstance(outcomes, Tensor):
-        raise PlumblineError(f"{problem.called} returned a {type(outcomes).__name__}: a tensor of {wanted}")
+        raise PlumblineError(f"{returned} a {type(outcomes).__name__}: a tensor of {wanted}")
     if outcomes.shape != shape and (shape[1] != 1 or outcomes.shape != shape[:1]):
-        returned = " x ".join(map(str, outcomes.shape)) or "a single number"
-        raise PlumblineError(f"{problem.called} returned {returned}: {wanted}, a column for each declared outcome")
+        found = " x ".join(map(str, outcomes.shape)) or "a single number"
+        raise PlumblineError(f"{returned} {found}: {wanted}" + ("" if what else ", a column for each declared outcome"))
     if outcomes.dtype != torch.float64:
-        raise PlumblineError(f"{problem.called} returned {str(outcomes.dtype).removeprefix('torch.')}: {wanted}")
+        raise PlumblineError(f"{returned} {str(outcomes.dtype).removeprefix('torch.')}: {wanted}")
     return outcomes.detach().reshape(shape).clone()  # its owner may go on writing into its own tensor
 
 
 def noise_std(problem: Problem, X: Tensor) -> Tensor:
-    """Return the standard deviation of the noise of each outcome at `X` (`n x d`): `n x m`."""
-    columns = [
-        outcome.noise(X).reshape(len(X)) if callable(outcome.noise) else X.new_full((len(X),), outcome.noise)
-        for outcome in problem.outcomes
-    ]
-    return torch.stack(columns, dim=-1)
+    """Return the standard deviation of the noise of each outcome at `X` (`n x d`): `n x m`.
+
+    Raises:
+        PlumblineError: a problem's own function returned something else.
+    """
+    return torch.cat([_noise_std_of(problem, outcome, X) for outcome in problem.outcomes], dim=-1)
+
+
+def _noise_std_of(problem: Problem, outcome: Outcome, X: Tensor) -> Tensor:
+    """Return the standard deviation of one outcome's noise: `n x 1`."""
+    if not callable(outcome.noise):
+        return X.new_full((len(X), 1), outcome.noise)
+    std = checked(outcome.noise(X), problem, (len(X), 1), f"the noise of {outcome.name!r}")
+    if (std < 0).any():
+        raise PlumblineError(f"{problem.called} returned {float(std.min()):g} as the noise of {outcome.name!r}")
+    return std
 
 
 def evaluate(problem: Problem, X: Tensor, eps: Tensor) -> tuple[Tensor, Tensor]:
@@ -165,8 +179,12 @@ def notes_of(problem: Problem, X: Tensor, F: Tensor) -> dict[str, float]:
         problem: the problem.
         X: `q x d`.
         F: `q x m` values without noise.
+
+    Raises:
+        PlumblineError: the notes are not finite numbers by name.
     """
     notes = {} if problem.notes is None else problem.notes(X, F)
+    refuse_odd_numbers(problem.called, "notes", notes)
     return {f"problem.{name}": value for name, value in notes.items()}
 
 

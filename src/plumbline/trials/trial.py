@@ -14,7 +14,7 @@ from plumbline.core import seeding
 from plumbline.core.alpha import alpha_at
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
-from plumbline.core.plugins import plugin_code, refuse_odd_numbers, seed_streams
+from plumbline.core.plugins import plugin_code, seed_streams
 from plumbline.designs.base import initial_design
 from plumbline.methods.ask import CPU, AskRequest
 from plumbline.methods.base import Domain, Method, Proposal, build_method, checked, refuse_lost_state
@@ -245,9 +245,7 @@ class Trial:
         if self.problem.notes is None:
             return {}
         with self._problem_code():
-            notes = notes_of(self.problem, X.clone(), F.clone())
-        refuse_odd_numbers(f"problem {self.spec.problem.name!r}", "notes", notes)
-        return notes
+            return notes_of(self.problem, X.clone(), F.clone())
 
     def _recommendation(self, request: AskRequest, X: Tensor, Y: Tensor) -> dict[str, float]:
         """Return, as a note, the noise-free value at the method's recommendation after the observations `X`, `Y`."""
