@@ -165,6 +165,7 @@ class TestTheSameFigure:
         reference, found = kept(tmp_path, plan), from_records(plan, tmp_path / "quick/records/E.parquet")
         (reference / "F").mkdir()
         (reference / "E/E-runs.parquet").rename(reference / "F/F-runs.parquet")
+        (reference / "E/E-rounds.parquet").unlink()
         about = json.loads((reference / "E/provenance.json").read_text())
         (reference / "F/provenance.json").write_text(json.dumps(about | {"commit": ["another"]}))
         assert "no final regret of single runs" in redrawn(reference, plan)

@@ -24,7 +24,7 @@ from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.store.folder import TrialFolder
 from plumbline.store.provenance import METADATA_KEY
-from plumbline.store.records import write_table
+from plumbline.store.records import read_table, write_table
 from plumbline.study.plan import Plan
 
 
@@ -62,11 +62,11 @@ def test_an_illustration_is_kept_with_where_it_comes_from(tmp_path: Path) -> Non
     keep([plan.resolve("E")], tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
     kept = tmp_path / "reference/E"
     assert sorted(path.name for path in kept.iterdir()) == [
-        "E-illustration.csv",
+        "E-illustration.parquet",
         "E.png",
         "illustration-provenance.json",
     ]
-    assert len(pd.read_csv(kept / "E-illustration.csv")) == table.num_rows
+    assert read_table(kept / "E-illustration.parquet").num_rows == table.num_rows
     about = json.loads((kept / "illustration-provenance.json").read_text())
     assert about == {"experiment": "E", "preset": "quick", "commit": "abc"}
 
@@ -89,9 +89,9 @@ def test_figures_are_kept_in_fewer_colours_all_near_their_own(tmp_path: Path) ->
     assert (tmp_path / "kept/E.png").stat().st_size < (tmp_path / "E.png").stat().st_size / 2
 
 
-@pytest.mark.parametrize(("kind", "kept"), [("curves", True), ("sweep", False)])
-def test_curves_are_kept_where_the_figure_shows_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, *, kept: bool
+@pytest.mark.parametrize("kind", ["curves", "sweep"])
+def test_single_runs_are_kept_by_round_whether_or_not_they_are_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.setitem(made.LIBRARY.tasks, "bowl", made.LIBRARY.tasks["forrester"])
     figure = {"kind": kind, "options": made.FIGURES[kind]}
@@ -102,11 +102,16 @@ def test_curves_are_kept_where_the_figure_shows_them(
     folder = TrialFolder(tmp_path / "store", rows[0]["key"])
     folder.write_json(folder.provenance_path, {"commit": "abc", "wall_seconds": 1.0})
     keep([plan.resolve("E")], tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
-    assert (tmp_path / "reference/E/E-curves.parquet").is_file() == kept
-    assert (tmp_path / "reference/E/E-rounds.parquet").is_file() == kept
+    rounds = read_table(tmp_path / "reference/E/E-rounds.parquet").to_pandas()
+    asked = {(row["seed"], row["iteration"]) for row in rows if row["iteration"] > 0}
+    for _, run in rounds.groupby("metric", observed=True):
+        places = list(zip(run["seed"], run["iteration"], strict=True))
+        assert places == sorted(places), "run by run"
+        assert asked <= set(places)
     assert (tmp_path / "reference/E/provenance.json").is_file()
     shown = explored_on_file(tmp_path / "reference/E", {}, plan.library, Titles(plan.library))
-    assert (shown is not None and all("values" in run for run in shown["runs"])) == kept, "readers see single seeds"
+    assert shown is not None
+    assert all("values" in run for run in shown["runs"]), "readers see single seeds"
 
 
 def test_curves_say_of_how_many_seeds_they_are(folder: Path) -> None:

@@ -88,9 +88,11 @@ def evidence_on_file(resolved: ResolvedExperiment, reference: Path) -> Evidence:
     """
     name = resolved.name
     home = reference / name
-    illustration = home / f"{name}-illustration.csv"
-    shown = read_csv(illustration) if illustration.is_file() else pd.DataFrame()
-    found = Evidence(illustration=shown, legends=resolved.legends, titles=resolved.titles)
+    found = Evidence(
+        illustration=read_parquet(home / f"{name}-illustration.parquet"),
+        legends=resolved.legends,
+        titles=resolved.titles,
+    )
     if not resolved.trials:
         return found
     about = read_json(home / "provenance.json", ("preset", "data", "commit", "budget", "seeds"))
