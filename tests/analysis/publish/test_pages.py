@@ -168,7 +168,7 @@ class TestClaimPages:
             for name, claim in one.claims.items()
             if claim.former
         }
-        assert len(changed) == 15
+        assert len(changed) == 16
         for name, former in changed.items():
             assert former.verdict != on_file[name]
             page = (claims / f"{name}.md").read_text()
