@@ -221,7 +221,7 @@ def _claim(repository: Path, name: str) -> Resolved:
         raise unknown("claim", name, written, "plumbline verdicts")
     rows = claims()
     found = rows[rows["claim"] == name].iloc[0]
-    verdict = " ".join(str(found[column]) for column in ("measured", "estimate") if found[column])
+    verdict = ": ".join(str(found[column]) for column in ("measured", "estimate") if found[column])
     lines = [f"verdict: {found['verdict']}", verdict and f"measured: {verdict}"]
     return Resolved(_heading(f"claim {name}", written[name], repository, *lines), written[name].tree)
 
