@@ -97,7 +97,7 @@ def test_a_space_is_one() -> None:
         ),
         ({"outcomes": (Outcome("cost", noise=lambda X: 0.1),)}, "the noise of 'cost' as a float: a tensor of 4 x 1"),  # type: ignore[arg-type, return-value]
         ({"outcomes": (Outcome("cost", noise=lambda X: -1 - X[:, 1]),)}, "as the noise of 'cost'"),
-        ({"notes": lambda X, F: 3}, "returned `notes` that are a int: a dictionary is wanted"),
+        ({"notes": lambda X, F: 3}, "returned `notes` of type int: a dictionary is wanted"),
         ({"notes": lambda X, F: {"a": math.nan}}, "returned `notes` with 'a': nan; finite floats by name are wanted"),
     ],
 )

@@ -176,27 +176,22 @@ def to_table(rows: Iterable[Row]) -> arrow.Table:
     return table
 
 
-def write_table(
-    path: Path, table: arrow.Table, metadata: Mapping[str, str] | None = None, level: int | None = None
-) -> None:
-    """Write a table to Parquet atomically, with `metadata` in its schema, compressed at a `level` of Zstandard."""
+def write_table(path: Path, table: arrow.Table, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a table to Parquet atomically, with `metadata` in its schema."""
     if metadata:
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
     with files.atomic(path) as part:
-        encode(part, table, level)
+        encode(part, table)
 
 
-def encode(path: Path, table: arrow.Table, level: int | None = None) -> None:
+def encode(path: Path, table: arrow.Table) -> None:
     """Write a table to Parquet, with a checksum of each page, which `read_table` verifies."""
-    how = {"compression": "zstd", "compression_level": level, "write_page_checksum": True}
-    parquet.write_table(table, path, row_group_size=ROWS, **how)
+    parquet.write_table(table, path, compression="zstd", row_group_size=ROWS, write_page_checksum=True)
 
 
-def write_frame(
-    path: Path, frame: "pd.DataFrame", metadata: Mapping[str, str] | None = None, level: int | None = None
-) -> None:
+def write_frame(path: Path, frame: "pd.DataFrame", metadata: Mapping[str, str] | None = None) -> None:
     """Write a data frame as `write_table` does, without its index."""
-    write_table(path, arrow.Table.from_pandas(frame, preserve_index=False), metadata, level)
+    write_table(path, arrow.Table.from_pandas(frame, preserve_index=False), metadata)
 
 
 RUN_AGAIN = "delete it and run again"

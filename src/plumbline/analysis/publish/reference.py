@@ -32,9 +32,6 @@ from plumbline.study.resolved import ResolvedExperiment
 PAIR = ["task", "method"]
 """What a row of the costs is about."""
 
-LEVEL = 19
-"""Of compression, for files that are committed: a tenth smaller, and ten times slower to write."""
-
 KEEPS = "keeps results there"
 """What the holder of the lock of a folder of reference results does."""
 
@@ -84,7 +81,7 @@ def rounds(found: Evidence, metrics: Sequence[str]) -> pd.DataFrame:
     for task, method in found.pairs:
         for metric in metrics:
             table = found.by_round(task, method, metric)
-            # Run by run: best values so far are constant over many rounds, and take half of the bytes in this order.
+            # Run by run: best values so far are constant over many rounds, which compresses well in this order.
             values = table.reset_index().melt("seed", var_name="iteration").dropna().sort_values(["seed", "iteration"])
             frames.append(values.assign(task=task, method=method, metric=metric))
     types = dict.fromkeys(WHERE, "category") | dict.fromkeys(("seed", "iteration"), "int32") | {"value": "float32"}
@@ -153,7 +150,6 @@ def keep_illustration(path: Path, home: Path, preset: str) -> None:
     write_frame(
         home / f"{path.stem}-illustration.parquet",
         shown.astype(dict.fromkeys(shown.select_dtypes("float"), "float32")),
-        level=LEVEL,
     )
     about = {"experiment": path.stem, "preset": preset, **read_provenance(table.schema.metadata, path)}
     if about["experiment"] != path.stem:
@@ -276,8 +272,8 @@ def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) 
     if not resolved.trials:
         return None
     if kept:
-        write_frame(home / CURVES.format(name), curves(found, kept), level=LEVEL)
-        write_frame(home / ROUNDS.format(name), rounds(found, kept), level=LEVEL)
+        write_frame(home / CURVES.format(name), curves(found, kept))
+        write_frame(home / ROUNDS.format(name), rounds(found, kept))
     keys = found.rows["key"].unique()
     about = {
         "experiment": name,
@@ -290,7 +286,7 @@ def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) 
     write_text(home / "provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
     found_runs = runs_from_records(resolved, folder / "records" / f"{name}.parquet", runs_for_outputs(resolved))
     if found_runs is not None:
-        write_frame(home / Path(RUNS.format(name)).name, found_runs.runs, level=LEVEL)
+        write_frame(home / Path(RUNS.format(name)).name, found_runs.runs)
     return costs(found.rows)
 
 
