@@ -1,10 +1,14 @@
 """What a run will cost."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plumbline.core import places
 from plumbline.core.options import parse
@@ -19,23 +23,25 @@ from plumbline.study.settings import Config
 from plumbline.trials import run_trial
 
 
-@pytest.fixture
-def plan() -> Plan:
+def plan_of(experiments: dict[str, dict[str, object]]) -> Plan:
+    """A plan of cheap methods on two tasks."""
     budget = {"initial": {"design": "uniform", "size": 2}, "rounds": 36}
-    grid = [{"tasks": ["branin", "forrester"], "methods": ["dice", "gpu"]}]
-    study = {
-        "study": "toy",
-        "title": "A toy",
-        "citation": "Nobody.",
-        "experiments": {
-            "F1": {"title": "One", "grid": grid, "seeds": 5, "quick": {}},
-            "T1": {"title": "No trials", "quick": {}},
-            "F9": {"title": "Not in quick", "grid": grid},
-        },
-    }
+    study = {"study": "toy", "title": "A toy", "citation": "Nobody.", "experiments": experiments}
     methods = {"dice": {"name": "random"}, "gpu": {"name": "sobol", "resources": {"gpu": 1}}}
     tasks = {name: {"problem": name, **budget} for name in ("branin", "forrester")}
     return Plan(Config(studies=("toy",)), {"toy": parse(Study, study, "toy")}, parse_methods_and_tasks(methods, tasks))
+
+
+@pytest.fixture
+def plan() -> Plan:
+    grid = [{"tasks": ["branin", "forrester"], "methods": ["dice", "gpu"]}]
+    return plan_of(
+        {
+            "F1": {"title": "One", "grid": grid, "seeds": 5, "quick": {}},
+            "T1": {"title": "No trials", "quick": {}},
+            "F9": {"title": "Not in quick", "grid": grid},
+        }
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -91,18 +97,45 @@ def test_models_to_be_trained_have_a_row(root: Path, tmp_path: Path) -> None:
     chosen = Config(preset="desk", data="real", studies=("calibrated",), experiments=("CAL-F4-lda", "CAL-F4-cifar10"))
     plan = load_plan(chosen, root)
     grid, images = trainings(plan.run, tmp_path)
-    assert (grid.experiment, grid.trials, grid.cpu_hours, grid.unknown) == ("online-lda", 0, 2.5, 0)
-    assert (images.experiment, images.cpu_hours, images.unknown) == ("cifar-10-subset", 0.0, 1)
+    assert (grid.name, grid.trials, grid.cpu_hours, grid.unknown) == ("online-lda", 0, 2.5, 0)
+    assert (images.name, images.cpu_hours, images.unknown) == ("cifar-10-subset", 0.0, 1)
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "online-lda.npz").touch()
-    assert [one.experiment for one in trainings(plan.run, tmp_path)] == ["cifar-10-subset"]
+    assert [one.name for one in trainings(plan.run, tmp_path)] == ["cifar-10-subset"]
 
 
 def test_nothing_measured(plan: Plan, tmp_path: Path) -> None:
-    one, none = estimates(plan.run, tmp_path / "store", tmp_path)
-    assert (one.experiment, one.trials, one.done, one.unknown) == ("F1", 20, 0, 20)
+    one, none, every = estimates(plan.run, tmp_path / "store", tmp_path)
+    assert (one.name, one.trials, one.done, one.unknown) == ("F1", 20, 0, 20)
     assert (one.cpu_hours, one.gpu_hours) == (0.0, 0.0)
-    assert (none.experiment, none.trials, none.done, none.unknown) == ("T1", 0, 0, 0)
+    assert (none.name, none.trials, none.done, none.unknown) == ("T1", 0, 0, 0)
+    assert (every.name, every.trials, every.done, every.unknown) == ("all", 20, 0, 20)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sets(st.sampled_from(["branin", "forrester"]), min_size=1),
+            st.sets(st.sampled_from(["dice", "gpu"]), min_size=1),
+            st.integers(1, 12),
+        ),
+        max_size=4,
+    )
+)
+def test_trials_that_experiments_share_are_counted_once_in_all(grids: list[tuple[set[str], set[str], int]]) -> None:
+    named = {
+        f"F{i}": {
+            "title": "One",
+            "grid": [{"tasks": sorted(tasks), "methods": sorted(methods)}],
+            "seeds": n,
+            "quick": {},
+        }
+        for i, (tasks, methods, n) in enumerate(grids)
+    }
+    *own, every = estimates(plan_of(named).run, Path("nowhere"), Path("nowhere"))
+    trials = [set(product(tasks, methods, range(n))) for tasks, methods, n in grids]
+    assert [one.trials for one in own] == [len(one) for one in trials]
+    assert every.trials == every.unknown == len(set().union(*trials))
 
 
 def test_done_is_not_counted(plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,10 +146,11 @@ def test_done_is_not_counted(plan: Plan, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(
         module, "measured_costs", lambda store, costly: Costs({("branin", "dice"): 100.0, ("", "gpu"): 50.0})
     )
-    (one, _) = estimates(plan.run, tmp_path / "store", tmp_path)
+    one, _, every = estimates(plan.run, tmp_path / "store", tmp_path)
     assert (one.trials, one.done, one.unknown) == (20, 2, 5)
     assert one.cpu_hours == pytest.approx(3 * 36 * 100 / 3600)
     assert one.gpu_hours == pytest.approx(10 * 36 * 50 / 3600)
+    assert every == replace(one, name=every.name, title=every.title)
 
 
 def test_seconds_come_from_earlier_trials(cheap_spec: Callable[..., TrialSpec], tmp_path: Path) -> None:
@@ -222,9 +256,9 @@ def test_the_time_of_a_trial_that_failed_is_no_cost(
 def test_a_trial_whose_records_are_damaged_is_not_done(plan: Plan, tmp_path: Path) -> None:
     chunk = plan.run.experiments["F1"].chunks[0]
     folder = run_trial(chunk.specs()[0], tmp_path / "store", tmp_path)
-    done = next(one.done for one in estimates(plan.run, tmp_path / "store", tmp_path) if one.experiment == "F1")
+    done = next(one.done for one in estimates(plan.run, tmp_path / "store", tmp_path) if one.name == "F1")
     assert done == 1
     folder.records_path.write_bytes(folder.records_path.read_bytes()[:-1])
     with pytest.warns(UserWarning, match=r"records\.parquet is damaged .*: its trial will run again"):
         found = estimates(plan.run, tmp_path / "store", tmp_path)
-    assert [one.done for one in found if one.experiment == "F1"] == [0]
+    assert [one.done for one in found if one.name == "F1"] == [0]

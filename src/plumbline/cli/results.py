@@ -50,24 +50,23 @@ def plan(
 
 
 def print_plan(run: "ResolvedRun", store: Path, data: Path) -> None:
-    """Print the estimates of a run as a table, with the sum."""
+    """Print the estimates of a run as a table, whose last row is of everything."""
     from plumbline.cli.tables import print_table, print_words
-    from plumbline.study.costs import estimates, trainings
+    from plumbline.study.costs import estimates
 
-    rows = [*estimates(run, store, data), *trainings(run, data)]
-    numbers = ("trials", "done", "CPU", "GPU", "unmeasured")
-    cells = [
-        (row.experiment, row.title, row.trials, row.done, row.cpu_hours, row.gpu_hours, row.unknown) for row in rows
-    ]
-    sums = [sum(column) for column in zip(*(row[2:] for row in cells), strict=True)] or [0] * len(numbers)
-    cells.append(("all", "shared trials are counted in each", *sums))  # type: ignore[arg-type]
     print_table(
-        ["experiment", "title", *numbers],
+        ["experiment", "title", "trials", "done", "CPU", "GPU", "unmeasured"],
         (
-            [name, title, str(trials), str(done), _hours(cpu), _hours(gpu), str(unknown)]
-            for name, title, trials, done, cpu, gpu, unknown in cells
+            [
+                row.name,
+                row.title,
+                *map(str, (row.trials, row.done)),
+                *map(_hours, (row.cpu_hours, row.gpu_hours)),
+                str(row.unknown),
+            ]
+            for row in estimates(run, store, data)
         ),
-        numbers,
+        ("trials", "done", "CPU", "GPU", "unmeasured"),
         f"preset {run.config.preset}, {run.config.data} data",
         below="title",
     )

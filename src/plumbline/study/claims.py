@@ -352,8 +352,8 @@ class Claim(Options):
         seeds: the document's; 0 where it says nothing, or has none.
         experiments: whose trials it rests on, all of them together.
         fresh: experiments with seeds that nobody has seen; once all of them are on file, it rests on them alone.
-        primary: the test that decides, with a part for each task and pair. Of several the first is taken whose trials a
-            preset runs in whole.
+        primary: the test that decides, with a part for each task and pair. If several are given, the first counts whose
+            trials a preset runs completely.
         secondary: tests that are shown beside it, without influence on the verdict.
         stuck: of runs, counted beside the verdict.
         beyond: why none of our experiments can decide about it; the test results are shown all the same.

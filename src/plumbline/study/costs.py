@@ -3,11 +3,11 @@
 import warnings
 from collections import defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import NonNegativeFloat
 
@@ -141,12 +141,18 @@ def _of_atlas(path: Path) -> list[Measurement]:
 
 @dataclass(frozen=True)
 class Estimate:
-    """One experiment: its trials, those done, and the hours of the rest; `unknown` trials are not in the hours.
+    """What is left of one experiment, of one model, or of everything.
 
-    Or one model that is not trained yet: without trials, and `unknown` where nobody says what it takes.
+    Attributes:
+        name: of the experiment or the model; `all` of everything.
+        title: title of it.
+        trials: number of trials; none of a model.
+        done: number of trials that have ended.
+        cpu_hours, gpu_hours: expected hours of the others, and of training.
+        unknown: number of trials, or of models, whose time nobody has measured. The hours are without them.
     """
 
-    experiment: str
+    name: str
     title: str
     trials: int
     done: int
@@ -155,28 +161,68 @@ class Estimate:
     unknown: int
 
 
+class _Left(NamedTuple):
+    """What is left of a trial: whether it has ended, its expected seconds if they are known, and on what."""
+
+    done: bool
+    seconds: float | None
+    gpu: bool
+
+
 def estimates(run: ResolvedRun, store: Path, data: Path) -> list[Estimate]:
-    """Return an estimate for each experiment of the run."""
+    """Return an estimate for each experiment, each model to be trained, and `all`.
+
+    Experiments may share trials. Each has all of its own; `all` has every trial once.
+
+    Args:
+        run: the experiments, with their trials.
+        store: folder of all trials.
+        data: folder of features and models.
+    """
     costly = {name for name, task in run.entries.tasks.items() if task.costly}
     costs = measured_costs(store, costly=costly)
     begun = any(store.glob("*"))  # the keys of the paper preset's 80,000 trials take ten seconds
+
+    def left(spec: TrialSpec) -> _Left:
+        done = begun and _done(TrialFolder(store, trial_key(spec, data)))
+        seconds = costs.round_seconds(spec)
+        return _Left(
+            done, None if seconds is None else seconds * spec.budget.rounds, job_resources(run.entries, spec).gpu > 0
+        )
+
+    every: dict[tuple[str, int], _Left] = {}
     found = []
     for name, one in run.experiments.items():
-        specs = [spec for chunk in one.chunks for spec in chunk.specs()]
-        todo = [spec for spec in specs if not _done(TrialFolder(store, trial_key(spec, data)))] if begun else specs
-        hours = {False: 0.0, True: 0.0}
-        unknown = 0
-        for spec in todo:
-            seconds = costs.round_seconds(spec)
-            if seconds is None:
-                unknown += 1
-                continue
-            on_gpu = job_resources(run.entries, spec).gpu > 0
-            hours[on_gpu] += seconds * spec.budget.rounds / 3600
-        found.append(
-            Estimate(name, one.experiment.title, len(specs), len(specs) - len(todo), hours[False], hours[True], unknown)
-        )
-    return found
+        own = []
+        for chunk in one.chunks:
+            same = chunk.spec.with_seed(0).model_dump_json()
+            for spec in chunk.specs():
+                if (same, spec.seed) not in every:
+                    every[same, spec.seed] = left(spec)
+                own.append(every[same, spec.seed])
+        found.append(_summed(name, one.experiment.title, own))
+    trials, models = _summed("all", "each trial counted once", every.values()), trainings(run, data)
+    everything = replace(
+        trials,
+        cpu_hours=trials.cpu_hours + sum(model.cpu_hours for model in models),
+        gpu_hours=trials.gpu_hours + sum(model.gpu_hours for model in models),
+        unknown=trials.unknown + sum(model.unknown for model in models),
+    )
+    return [*found, *models, everything]
+
+
+def _summed(name: str, title: str, trials: Collection[_Left]) -> Estimate:
+    todo = [one for one in trials if not one.done]
+    known = [(one.gpu, one.seconds / 3600) for one in todo if one.seconds is not None]
+    return Estimate(
+        name,
+        title,
+        len(trials),
+        len(trials) - len(todo),
+        sum(hours for gpu, hours in known if not gpu),
+        sum(hours for gpu, hours in known if gpu),
+        len(todo) - len(known),
+    )
 
 
 def _done(folder: TrialFolder) -> bool:

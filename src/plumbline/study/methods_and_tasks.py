@@ -74,7 +74,10 @@ class TaskEntry(Entry):
     initial: InitialDesign
     rounds: int = Field(ge=0, le=100_000, description="after the initial design; presets may have fewer")
     q: int = Field(default=1, ge=1, le=1_000, description="evaluations a round")
-    costly: bool = Field(default=False, description="evaluations take longer than what methods do, and other tasks do")
+    costly: bool = Field(
+        default=False,
+        description="evaluations take longer than the method itself, so that costs on other tasks say nothing",
+    )
 
 
 def replace_inputs(kind: Kind, named: NamedT, stand_ins: Mapping[str, str]) -> NamedT:
