@@ -200,7 +200,7 @@ def generate(app: Sphinx) -> None:
     reference = ROOT / "results" / "reference"
     studies = list(plan.studies.values())
     write_claim_pages(studies, plan.library, reference, DOCS / "claims", DOCS / "replies")
-    write_experiment_pages(studies, plan.library, reference, DOCS / "experiments")
+    write_experiment_pages(studies, plan.library, reference, ROOT / "results" / "atlas", DOCS / "experiments")
     write_api_pages(ROOT / "src" / "plumbline", DOCS / "api")
     included = {
         f"{Path(page).name}.md": f"```{{include}} ../../{path.relative_to(ROOT)}\n```\n"

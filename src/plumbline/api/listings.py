@@ -11,7 +11,7 @@ from plumbline.core.libraries import absent
 from plumbline.core.places import ATLAS, REFERENCE, STUDIES, on_file
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.schema_options import Option, options_of
-from plumbline.study.experiments import Experiment, Preset, Study, load_study
+from plumbline.study.experiments import Preset, Study, in_atlas, load_study
 from plumbline.study.methods_and_tasks import load_methods_and_tasks
 
 if TYPE_CHECKING:
@@ -113,18 +113,12 @@ def listed_experiments() -> Listing:
             ", ".join(preset for preset in get_args(Preset) if getattr(one, preset) is not None),
             one.seeds,
             ", ".join(claim for claim, about in study.claims.items() if name in about.experiments),
-            _is_in_atlas(one) if study.study == ATLAS.name else on_file(REFERENCE / name).is_dir(),
+            in_atlas(one, on_file(ATLAS)) if study.study == ATLAS.name else on_file(REFERENCE / name).is_dir(),
         )
         for study in _studies()
         for name, one in study.experiments.items()
     ]
     return Listing(["experiment", "paper", "title", "presets", "seeds", "claims", "published"], rows)
-
-
-def _is_in_atlas(experiment: Experiment) -> bool:
-    """Return whether the edition on file has every task of an experiment of the atlas, which is kept nowhere else."""
-    tasks = {task for block in experiment.grid for task in block.tasks}
-    return all((on_file(ATLAS) / f"{task}.parquet").is_file() for task in tasks)
 
 
 def claims() -> "pd.DataFrame":

@@ -73,8 +73,8 @@ class Experiment(Options):
         caption: what they show.
         chosen: settings that the document leaves open, and what was chosen.
         grid: blocks of tasks and methods.
-        seeds: so many trials of each method on each task.
-        first_seed: of these; experiments with fresh seeds begin where no other has been.
+        seeds: number of trials of each method on each task.
+        first_seed: the first of the seeds; an experiment with fresh seeds begins after all seeds that have been run.
         diagnostics: what is checked of the model at every query.
         illustration: what is computed for the figure besides trials, or in their place (see `plumbline.illustrations`).
         figure: its kind, with its options.
@@ -154,8 +154,8 @@ class Study(Options):
 
     Attributes:
         study: name of the file.
-        title: of the document.
-        citation: of the document.
+        title: title of the document.
+        citation: how to cite the document.
         spaces: search spaces of its tables, by name.
         experiments: by the names that `--config experiments=...`, figures and claims use; none where claims are listed
             and not run.
@@ -179,6 +179,11 @@ class Study(Options):
             for one in claim.all_experiments:
                 if one not in self.experiments:
                     raise PlumblineError(f"{source}: claim {name}: {unknown('experiment', one, self.experiments)}")
+
+
+def in_atlas(experiment: Experiment, folder: Path) -> bool:
+    """Return whether the atlas in `folder` has trials on every task of an experiment."""
+    return all((folder / f"{task}.parquet").is_file() for block in experiment.grid for task in block.tasks)
 
 
 def load_study(path: Path) -> Study:

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import get_args
 
 import pandas as pd
 import pytest
@@ -24,7 +25,7 @@ from plumbline.analysis.publish.claim_pages import (
     verdict_of,
     write_claim_pages,
 )
-from plumbline.analysis.publish.experiment_pages import in_words, titled, write_experiment_pages
+from plumbline.analysis.publish.experiment_pages import Status, in_words, titled, write_experiment_pages
 from plumbline.analysis.publish.markdown import cell, escaped, sentence, table, with_bold
 from plumbline.analysis.publish.pages import label, listed, write_pages
 from plumbline.analysis.publish.supported_values import supports
@@ -37,6 +38,7 @@ from plumbline.study.plan import Plan, load_plan
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "results" / "reference"
+ATLAS = ROOT / "results" / "atlas"
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +61,7 @@ def claims(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def experiments(plan: Plan, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pages of all experiments."""
     folder = tmp_path_factory.mktemp("docs") / "experiments"
-    write_experiment_pages(list(plan.studies.values()), plan.library, REFERENCE, folder)
+    write_experiment_pages(list(plan.studies.values()), plan.library, REFERENCE, ATLAS, folder)
     return folder
 
 
@@ -217,8 +219,12 @@ class TestExperimentPages:
         assert {path.stem for path in experiments.iterdir()} == {*plan.names(), "index"}
         for name in plan.names():
             page = (experiments / f"{name}.md").read_text()
-            run = any((REFERENCE / name).glob("*provenance.json"))
-            assert (label("on file") in page, label("not run yet") in page) == (run, not run), name
+            if any((REFERENCE / name).glob("*provenance.json")):
+                status = "on file"
+            else:
+                status = "in the atlas" if name.startswith("ATLAS-") else "not run yet"
+            assert [one for one in get_args(Status) if label(one) in page] == [status], name
+            assert ("plumbline reference" in page) == (status == "not run yet"), name
             assert f" -- {name}\n" in page
 
     def test_figures_are_there(self, experiments: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import relpath
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import pandas as pd
 
@@ -14,9 +14,11 @@ from plumbline.analysis.publish.pages import listed, render, write_pages
 from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN
 from plumbline.core.files import read_csv, read_json
-from plumbline.study.experiments import Experiment, Preset, Study
+from plumbline.study.experiments import Experiment, Preset, Study, in_atlas
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import pairs
+
+Status = Literal["on file", "in the atlas", "not run yet"]
 
 LONG = 40
 """Rows of a table above which it is folded."""
@@ -141,6 +143,7 @@ def experiment_page(
     found: Kept,
     costs: pd.DataFrame,
     verdicts: dict[str, str],
+    atlas: Path,
     folder: Path,
 ) -> str:
     """The page of one experiment, as Markdown.
@@ -152,6 +155,7 @@ def experiment_page(
         found: what is kept of it.
         costs: seconds a round of methods on tasks.
         verdicts: on all claims.
+        atlas: folder of the atlas, which keeps the experiments of its own study.
         folder: of the page.
     """
     titles, preset = Titles(entries), preset_of(study.experiments[name], found)
@@ -166,6 +170,8 @@ def experiment_page(
         experiment=experiment,
         found=found,
         run=found.about is not None,
+        status=status_of(study, experiment, found, atlas),
+        edition=relpath(atlas, folder),
         preset=preset,
         methods=titles.methods(methods),
         tasks=tasks_in_words(entries, grid, titles),
@@ -182,13 +188,23 @@ def experiment_page(
     )
 
 
-def write_experiment_pages(studies: Sequence[Study], entries: MethodsAndTasks, reference: Path, folder: Path) -> None:
+def status_of(study: Study, experiment: Experiment, found: Kept, atlas: Path) -> Status:
+    """Return where the results of an experiment are; those of the atlas are kept with it alone."""
+    if found.about is not None:
+        return "on file"
+    return "in the atlas" if study.study == atlas.name and in_atlas(experiment, atlas) else "not run yet"
+
+
+def write_experiment_pages(
+    studies: Sequence[Study], entries: MethodsAndTasks, reference: Path, atlas: Path, folder: Path
+) -> None:
     """Write a page an experiment of all studies, and an index of them, to `folder`.
 
     Args:
         studies: with the experiments.
         entries: all methods and tasks.
         reference: results, with `claims.csv` and `costs.csv`.
+        atlas: folder of the atlas.
         folder: of the pages.
     """
     claims = read_claims(reference / "claims.csv")
@@ -200,10 +216,14 @@ def write_experiment_pages(studies: Sequence[Study], entries: MethodsAndTasks, r
     costs = read_csv(reference / "costs.csv", ["task", "method"], ["seconds_a_round"], KEEP_AGAIN)
     found = {name: kept(reference, name) for study in studies for name in study.experiments}
     pages = {
-        f"{name}.md": experiment_page(entries, study, name, found[name], costs, verdicts, folder)
+        f"{name}.md": experiment_page(entries, study, name, found[name], costs, verdicts, atlas, folder)
         for study in studies
         for name in study.experiments
     }
-    run = {name for name, one in found.items() if one.about is not None}
-    pages["index.md"] = render("experiments.md.j2", studies=studies, run=run)
+    status = {
+        name: status_of(study, experiment, found[name], atlas)
+        for study in studies
+        for name, experiment in study.experiments.items()
+    }
+    pages["index.md"] = render("experiments.md.j2", studies=studies, status=status)
     write_pages(pages, folder)
