@@ -6,6 +6,7 @@ The functions of `plumbline.api` are here by name, imported when they are first 
 
     pb.methods()                              # entries of config/methods: a row a method
     runs = pb.run("ei", "ackley-2", seeds=3)  # trials: a row a seed and evaluation
+    pb.run("ucb", "ackley-2", seeds=3)
     pb.compare(["ei", "ucb"], "ackley-2")     # means, and differences paired by seed, with intervals
 """
 

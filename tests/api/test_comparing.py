@@ -120,6 +120,12 @@ def test_registered_classes() -> None:
             {},
             "only means over seeds are on file of 'radio'.*LOCBO-X4.*, and no single runs",
         ),
+        (
+            (["ei", "ucb"], "ackley-2"),
+            {},
+            "no experiment on file has runs of ei, ucb on 'ackley-2', and results/store lacks ei, ucb: "
+            "`plumbline trial --method ei --task ackley-2` runs a seed",
+        ),
         ((["ucb", "cucb"], "levy-20"), {"store": "nope"}, "no folder of trials at nope"),
         ((["ucb", "cucb"], "levy-20"), {"folder": "nope"}, "no folder of results at nope"),
         ((["ucb", "cucb"], "levy-20"), {"store": "s", "folder": "f"}, "store: its trials are of no experiment"),
@@ -211,6 +217,14 @@ def test_the_seeds_that_a_comparison_takes(store: Path) -> None:
     assert (stored["given"] == 9).all()
     with pytest.raises(PlumblineError, match="no task: name one"):
         pb.seeds(["ucb", "cucb"], "")
+
+
+def test_what_the_store_lacks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One method was run, the other was not: only the latter is asked for."""
+    monkeypatch.chdir(tmp_path)
+    pb.run("random", "ackley-2", rounds=1)
+    with pytest.raises(PlumblineError, match=r"store lacks ucb: `plumbline trial --method ucb --task ackley-2`"):
+        pb.compare(["random", "ucb"], "ackley-2")
 
 
 def test_methods_may_be_separated_by_commas() -> None:

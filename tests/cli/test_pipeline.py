@@ -68,7 +68,7 @@ def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
         (("reference", "TINY-T1"), "name the results to publish: --folder results/<preset>"),
         (
             ("compare", "--methods", "dice,bound", "--experiment", "TINY-T1"),
-            "no runs of TINY-T1: run it, and name its results: --folder results/",
+            "no runs of TINY-T1: run it, and name its results, results/<preset> (folder)",
         ),
         (
             ("compare", "--methods", "dice,bound", "--experiment", "TINY-T9"),
@@ -82,7 +82,7 @@ def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
             ("compare", "--methods", "dice,bound", "--experiment", "TINY-T1", "--folder", "results/quick"),
             "no records at results/quick/records/TINY-T1",
         ),
-        (("failures", "--store", "nope"), "no folder of trials at nope"),
+        (("failures", "--store", "nope"), "no folder of trials at nope: `snakemake` and `plumbline trial` make one"),
         (("track", "--artifacts", "nope"), "no folder of results at nope"),
         (
             ("track", "--artifacts", "results/quick"),

@@ -74,8 +74,9 @@ def bench(
         For `differences`, a row for each stored method and task, `all tasks` first: `against`, `task`, `pairs`, the
         `difference` in score, yours minus the other's, with its 95% interval `low` to `high`; the two-sided `p`; and
         for all tasks `p_corrected` by Holm's method. Scores are normalised regrets, so a difference below zero is
-        better. For `standing`, a row for each method that has run on all of the tasks: `method`, `rank`, and its means
-        of `score`, `final`, `calibration_error` and `seconds` in each round. For `trials`, a row for each task and seed
+        better. For `standing`, a row for each method that has run on all of the tasks: `method`, `rank` with its
+        95% interval `rank_low` to `rank_high`, and its means of `score`, `final`, `calibration_error` and `seconds` in
+        each round. For `trials`, a row for each task and seed
         of your method, with `error`, which is empty unless the trial failed. The attribute `attrs["notes"]` has lines
         on what was left out.
 
@@ -246,7 +247,7 @@ class Bench:
         found = list(dict.fromkeys(names)) or usual
         if not found:
             raise PlumblineError(
-                f"none of {', '.join(USUAL)} is on file on these tasks: name others by `against`: {', '.join(there)}"
+                f"none of {', '.join(USUAL)} is on file on these tasks: name others (against): {', '.join(there)}"
             )
         return found
 

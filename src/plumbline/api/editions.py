@@ -54,7 +54,22 @@ def atlas(
         95% (`covered_50` and others); its `pit` and `nll` under the forecast, and `width_80`; the seconds of fit,
         search and evaluation; the trial's `optimum` and `regret`; and `normalised_regret`, the regret in units of that
         of the initial design. If the optimum is unknown, the best value of any trial on the task stands for it.
-        `results/atlas/README.md` explains all columns.
+        `results/atlas/README.md` explains all columns of `rounds`, `tasks` and `cells`.
+
+        For `trials`: `score`, the mean normalised regret over the rounds, `early` over the first ten, and `final` after
+        the last; then `observed`, that of the best observation, and `recommended`, that of the point which the method
+        recommends; `calibration_error`, `first_half` that of the first half, and the mean `nll`; and the median
+        `seconds` of fit and search in a round.
+
+        For `findings`: the `analysis`, `where` it holds (a part of the tasks, rounds or pairs), the column `of` trials
+        that it is about, the number of `tasks`, the mean `value` with its 95% interval `low` to `high`, the two-sided
+        `p`, and `p_corrected` by Holm's method, for primary analyses only.
+
+        For `ranks`: the `track`, or the `cost` of an evaluation in words; `method`, its number of `tasks` and mean
+        `score`, and `beaten`, the share of the other methods that it beats, with its 95% interval.
+
+        For `profiles`: the `profile` (`performance` or `data`), `track` and `method`, the place `at` on the profile's
+        axis, the number of `tasks`, and the `share` of trials that are solved, with its 95% interval.
 
     Raises:
         PlumblineError: no atlas in the folder, one of another edition, an unknown part, task or method, `findings`

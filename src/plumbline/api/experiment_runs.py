@@ -72,7 +72,7 @@ def runs_by_column(experiment: str, folder: str | Path | None = None, metric: st
         find_study(repository, experiment)
         means = (home / f"{experiment}-table.csv").is_file()
         there = f"only means of {experiment} are on file, no single runs" if means else f"no runs of {experiment}"
-        raise PlumblineError(f"{there}: run it, and name its results: --folder results/<preset>")
+        raise PlumblineError(f"{there}: run it, and name its results, results/<preset> (folder)")
     if not metric:
         return found.runs
     if metric not in set(found.runs["metric"]):
@@ -113,7 +113,7 @@ def _of_records(study: "Study", experiment: str, folder: Path, metric: str) -> "
     from plumbline.metrics.registry import columns_of
 
     if not folder.is_dir():
-        raise PlumblineError(f"no folder of results at {folder}")
+        raise PlumblineError(f"no folder of results at {folder}: name results/<preset> of a run, or an atlas")
     names = [metric] if metric else metrics_of(study, experiment)
     columns = columns_of(split_metric(name)[0] for name in names)
     found: Evidence = evidence(folder / "records" / f"{experiment}.parquet", columns)

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from plumbline.api.experiment_runs import edition_with, runs_by_column
+from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import read_csv
 from plumbline.core.places import ATLAS, REFERENCE, STORE, on_file, own
+from plumbline.study.methods_and_tasks import load_methods_and_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,9 +58,10 @@ def find_runs(methods: Sequence[str], task: str, metric: str, place: Place) -> S
         if place.folder is None:
             return _on_file(experiment, methods, metric)
         return Source(runs_by_column(experiment, place.folder, metric), f"{experiment} in {place.folder}")
-    if (stored := _stored(methods, task, metric, place.store)) is not None:
+    stored = _stored(methods, task, metric, place.store)
+    if isinstance(stored, Source):
         return stored
-    experiment = _one_of(Published(on_file(REFERENCE)), methods, task)
+    experiment = _one_of(Published(on_file(REFERENCE)), methods, task, lacking=stored)
     return _on_file(experiment, methods, metric)
 
 
@@ -73,19 +76,19 @@ def _on_file(experiment: str, methods: Sequence[str], metric: str) -> Source:
     return Source(found, f"{experiment} in {REFERENCE}" + f" ({former})" * bool(former))
 
 
-def _stored(methods: Sequence[str], task: str, metric: str, store: Path | None) -> Source | None:
-    """Return the runs of a store, or of that of the workspace, None where the latter lacks a method."""
+def _stored(methods: Sequence[str], task: str, metric: str, store: Path | None) -> Source | list[str]:
+    """Return the runs of a store, or of that of the workspace; where the latter lacks methods, these."""
     from plumbline.analysis.evidence.stored import runs_of_store, stored_trials
 
     folder = store or own(STORE)
     if store and not store.is_dir():
-        raise PlumblineError(f"no folder of trials at {store}")
+        raise PlumblineError(f"no folder of trials at {store}: `plumbline trial --store {store}` makes it")
     trials = stored_trials(folder, methods, task)
     missing = [method for method, found in trials.items() if not found]
     if missing and store:
         raise PlumblineError(f"{store} has no trials of {missing[0]!r} on {task!r} that ended well")
     if missing:
-        return None
+        return missing
     runs = runs_of_store([one for found in trials.values() for one in found], metric)
     return Source(runs, f"trials in {store or STORE}")
 
@@ -95,8 +98,13 @@ class Records:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise PlumblineError(f"no folder of results at {folder}")
+            raise PlumblineError(f"no folder of results at {folder}: name results/<preset> of a run, or an atlas")
         self.folder = folder
+
+    @property
+    def words(self) -> str:
+        """Where the runs are, in words."""
+        return f"in {self.folder}"
 
     @cached_property
     def index(self) -> "pd.DataFrame":
@@ -121,6 +129,11 @@ class Edition(Records):
 
 class Published(Records):
     """The results on file, a folder an experiment, and the atlas on file."""
+
+    @property
+    def words(self) -> str:
+        """Where the runs are, in words."""
+        return "on file"
 
     @cached_property
     def index(self) -> "pd.DataFrame":
@@ -173,8 +186,18 @@ def _index(files: dict[str, Path]) -> "pd.DataFrame":
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=[*columns, "experiment"])
 
 
-def _one_of(records: Records, methods: Sequence[str], task: str) -> str:
-    """Return the one experiment that has runs of all these methods on a task."""
+def _one_of(records: Records, methods: Sequence[str], task: str, lacking: Sequence[str] = ()) -> str:
+    """Return the one experiment that has runs of all these methods on a task.
+
+    Args:
+        records: where to look.
+        methods: their labels.
+        task: its name; empty for any.
+        lacking: the methods without runs in the workspace's own store, for the error.
+
+    Raises:
+        PlumblineError: no experiment has them, or several have.
+    """
     index = records.index
     here = index[index["task"] == task] if task else index
     having = here[here["method"].isin(methods)].groupby(["experiment", "task"])["method"].nunique() == len(set(methods))
@@ -183,14 +206,20 @@ def _one_of(records: Records, methods: Sequence[str], task: str) -> str:
         return found[0]
     names = ", ".join(methods)
     if found:
-        raise PlumblineError(f"{names}: runs on {task!r} are in {', '.join(found)}: name one, with --experiment")
+        raise PlumblineError(f"{names}: runs on {task!r} are in {', '.join(found)}: name one of them (experiment)")
     if means := records.only_means(methods, task):
         raise PlumblineError(
             f"{names}: only means over seeds are on file of {task!r} ({', '.join(means)}), and no single runs: run them"
         )
-    if here.empty:
+    entries = load_methods_and_tasks(find_repository() / "config")
+    if here.empty and task not in entries.tasks:
         raise unknown("task", task, map(str, index["task"].unique()), are="tasks have runs here")
+    run = sorted(set(map(str, here["method"])))
     for method in methods:
-        if method not in set(here["method"]):
-            raise unknown("method", method, map(str, here["method"].unique()), are="methods have runs on it")
-    raise PlumblineError(f"{names}: no experiment has runs of all of them on {task!r}; run them: `plumbline trial`")
+        if method not in run and method not in entries.methods:
+            raise unknown("method", method, run or entries.methods, are="methods have runs on it" if run else "methods")
+    own_store = f", and {STORE} lacks {', '.join(lacking)}" if lacking else ""
+    raise PlumblineError(
+        f"no experiment {records.words} has runs of {names} on {task!r}{own_store}: "
+        f"`plumbline trial --method {(lacking or methods)[0]} --task {task}` runs a seed"
+    )

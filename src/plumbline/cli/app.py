@@ -31,7 +31,8 @@ def kind_of_value(parameter: Any, context: Any = None) -> str:
     described = parameter.type_descriptor
     if described.is_choice:
         return f"<{'|'.join(map(str, described.choices))}>"
-    kind = next((word for word in ("path", "int") if word in str(described.annotation).lower()), "name")
+    kinds = {"path": "path", "int": "int", "float": "number"}
+    kind = next((word for part, word in kinds.items() if part in str(described.annotation).lower()), "name")
     return "" if kind == "name" and parameter.param_type_name == "argument" else f"<{kind}>"
 
 
@@ -200,9 +201,10 @@ def _first_file(text: str) -> tuple[Path, str | None]:
 
 
 def existing_folder(path: Path, what: str) -> Path:
-    """Return `path`; raise PlumblineError unless it is a folder."""
+    """Return `path`; raise PlumblineError, which says what makes such a folder, unless it is one."""
     if not path.is_dir():
-        raise PlumblineError(f"no folder of {what} at {path}")
+        makers = {"trials": "`snakemake` and `plumbline trial` make one", "results": "`snakemake` makes one"}
+        raise PlumblineError(f"no folder of {what} at {path}: {makers.get(what, 'name another')}")
     return path
 
 

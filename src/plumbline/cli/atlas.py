@@ -112,8 +112,8 @@ def print_ranks(ranks: "pd.DataFrame") -> None:
     by_track = ranks[ranks["cost"] == ""].assign(column=lambda rows: rows["track"])
     by_cost = ranks[ranks["cost"] != ""].assign(column=lambda rows: rows["cost"])
     for title, part in {
-        "share of the other methods with more regret, mean over tasks, %, by track (all: 95% interval)": by_track,
-        "the same in equal time, if an evaluation takes": by_cost,
+        "% of the other methods with a worse score (mean regret over rounds), by track (all: 95% interval)": by_track,
+        "the same by regret after equal time, if an evaluation takes": by_cost,
     }.items():
         columns = [str(one) for one in dict.fromkeys(part["column"])]
         cells = part.assign(cell=[share_of(row) for row in part.to_dict("records")])

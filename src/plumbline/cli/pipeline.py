@@ -27,7 +27,7 @@ from plumbline.cli.app import (
 )
 from plumbline.cli.completing import complete
 from plumbline.core.errors import PlumblineError
-from plumbline.core.places import ATLAS, REFERENCE
+from plumbline.core.places import ATLAS, REFERENCE, own
 from plumbline.core.words import counted
 from plumbline.tracking.addresses import LOCAL
 
@@ -40,6 +40,11 @@ DatasetsOption = Annotated[
     Path | None, path_option(help="the list of datasets; default: config/datasets.yaml of the workspace")
 ]
 
+ExperimentArgument = Annotated[
+    str,
+    typer.Argument(help="an experiment; `plumbline experiments` lists them", autocompletion=complete("experiment")),
+]
+
 
 def listed(kind: str) -> Path:
     """Return the list of datasets or models of the workspace, or of the package."""
@@ -50,7 +55,7 @@ def listed(kind: str) -> Path:
 
 @app.command(rich_help_panel=WORKFLOW)
 def fetch(
-    dataset: str,
+    dataset: Annotated[str, typer.Argument(help="a data set of config/datasets.yaml")],
     directory: Annotated[Path | None, path_option(help="folder of downloads; default: raw in --data")] = None,
     mirror: Annotated[
         Path | None, path_option(envvar="PLUMBLINE_MIRROR", help="folder in which to look before the network")
@@ -68,7 +73,7 @@ def fetch(
 
 @app.command(rich_help_panel=WORKFLOW)
 def features(
-    dataset: str,
+    dataset: Annotated[str, typer.Argument(help="a data set of config/datasets.yaml")],
     output: Annotated[
         Path | None, path_option("--output", "-o", help="file to write; default: where trials look for it in data")
     ] = None,
@@ -92,7 +97,7 @@ def features(
 
 @app.command(rich_help_panel=WORKFLOW)
 def model(
-    name: str,
+    name: Annotated[str, typer.Argument(help="a model of config/models.yaml")],
     output: Annotated[
         Path | None, path_option("--output", "-o", help="file to write; default: where trials look for it in data")
     ] = None,
@@ -168,7 +173,7 @@ def trials(
 
 @app.command(rich_help_panel=WORKFLOW)
 def collect(
-    experiment: str,
+    experiment: ExperimentArgument,
     output: OutputOption,
     snapshots: Annotated[Path, path_option(help="file to write the snapshots of models to")],
     trials: TrialsOption = None,
@@ -213,7 +218,7 @@ def illustrate(
 
 @app.command(rich_help_panel=WORKFLOW)
 def figure(
-    experiment: str,
+    experiment: ExperimentArgument,
     output: Annotated[
         list[Path], path_option("--output", "-o", help="files to write; their suffixes determine the format")
     ],
@@ -234,7 +239,7 @@ def figure(
 
 @app.command(rich_help_panel=WORKFLOW)
 def table(
-    experiment: str,
+    experiment: ExperimentArgument,
     output: OutputOption,
     records: Annotated[Path | None, path_option(help="the experiment's records, where it has any")] = None,
     config: ConfigOption = CONFIG,
@@ -253,7 +258,7 @@ def table(
 
 @app.command(rich_help_panel=WORKFLOW)
 def outputs(
-    experiment: str,
+    experiment: ExperimentArgument,
     folder: Annotated[
         Path, path_option(help="results of the preset: illustrations are read from there, all else is written there")
     ],
@@ -397,7 +402,9 @@ def pages(
 
 @app.command(rich_help_panel=WORKFLOW)
 def track(
-    artifacts: Annotated[Path, path_option(help="results of the preset: figures and tables to attach")],
+    artifacts: Annotated[
+        Path | None, path_option(help="results whose figures and tables are attached; default: those of the preset")
+    ] = None,
     trials: TrialsOption = None,
     config: ConfigOption = CONFIG,
     store: StoreOption = None,
@@ -425,6 +432,7 @@ def track(
         styles = method_styles(experiment.legends, experiment.legends)
         return {name: to_hex(tint(one.colour, 0.5)) if one.dashed else one.colour for name, one in styles.items()}
 
-    plan, folder = read_plan(config), existing_folder(artifacts, "results")
+    plan = read_plan(config)
     at = places(store, trials, data, plan.config)
+    folder = existing_folder(artifacts or own(Path(plan.config.results)) / plan.config.preset, "results")
     print(import_trials(plan.run, at.trials, folder, at.store, uri or LOCAL, at.data, plan.jobs(), benchmarks, colours))
