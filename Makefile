@@ -39,7 +39,7 @@ test: export TMPDIR := $(or $(TMPDIR),$(shell \
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not slurm and not soak and not browser" --ignore tests/benchmarks
 
-# Everything, the pipeline runs, a real single-node Slurm, the report and the site in Chromium (each skipped, with the reason,
+# All tests but `soak` and the timings of `bench`: the pipeline runs, a real single-node Slurm, the report and the site in Chromium (each skipped, with the reason,
 # where it cannot be started).
 test-all: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slurm and not soak and not browser"
