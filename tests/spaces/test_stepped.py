@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Generator, Tensor
 
+from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.spaces.search import AroundIncumbent, MultiStart, Neighbourhood, SearchOptions, inside
 from plumbline.spaces.stepped import Stepped, on_steps
@@ -28,10 +29,18 @@ def test_each_step_is_as_likely_those_at_the_ends_too() -> None:
     assert len(drawn[:, 1].unique()) == 16_000
 
 
+@given(st.floats(-1e3, 1e3), st.floats(1e-3, 1e3), st.integers(0, 1000), st.floats(0.01, 0.99))
+def test_bounds_off_the_steps_are_refused(low: float, step: float, number: int, off: float) -> None:
+    steps = torch.tensor([step], dtype=torch.float64)
+    Stepped(torch.tensor([[low], [low + number * step]], dtype=torch.float64), steps)
+    with pytest.raises(PlumblineError, match=r"input 1: .* is no multiple of its step"):
+        Stepped(torch.tensor([[low], [low + (number + off) * step]], dtype=torch.float64), steps)
+
+
 @pytest.mark.parametrize("share", [None, 0.5])
 def test_what_is_found_is_on_a_step(model: SingleTaskGP, bounds: Tensor, share: float | None) -> None:
     """The peak of the box itself is on no step."""
-    space = Stepped(bounds, torch.tensor([0.75, 2.5], dtype=torch.float64))
+    space = Stepped(bounds, torch.tensor([0.8, 2.5], dtype=torch.float64))
     around = share and Neighbourhood(bounds.mean(0), AroundIncumbent(share=share))
     found = space.ends(
         UpperConfidenceBound(model, 4.0), MultiStart(1, SearchOptions(restarts=2, raw_samples=16), 1, around)

@@ -7,6 +7,7 @@ import torch
 from botorch.acquisition import AcquisitionFunction
 from torch import Generator, Tensor
 
+from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.spaces.box import Box, uniform
 from plumbline.spaces.search import MultiStart
@@ -36,8 +37,17 @@ class Stepped(Box):
     """
 
     def __init__(self, bounds: Tensor, steps: Tensor) -> None:
-        """Create the space of the points on `steps` (`d`) in `bounds` (`2 x d`)."""
+        """Create the space of the points on `steps` (`d`) in `bounds` (`2 x d`).
+
+        Raises:
+            PlumblineError: the upper bound of a stepped input is on no step.
+        """
         super().__init__(bounds)
+        number = (bounds[1] - bounds[0]) / steps.where(steps > 0, torch.inf)
+        if (wrong := (number - number.round()).abs() > NEARLY * number.clamp_min(1.0)).any():
+            i = int(wrong.nonzero()[0])
+            low, high, step = (float(one[i]) for one in (*bounds, steps))
+            raise PlumblineError(f"input {i + 1}: {low:g} to {high:g} is no multiple of its step, {step:g}")
         self.steps = steps
 
     def draw(self, n: int, history: History, generator: Generator) -> Tensor:

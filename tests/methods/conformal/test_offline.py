@@ -102,6 +102,23 @@ def test_queries_are_drawn_from_the_problems_own_distribution(shifted: Situation
     assert (X.mean(dim=0) > shifted.history.X.mean(dim=0)).all()
 
 
+@pytest.mark.parametrize("sets", ["credible", "conformal"])
+def test_failed_evaluations_are_left_out(sets: str) -> None:
+    place = box()
+    failed = torch.full((2, 1), torch.nan, dtype=torch.float64)
+    method = make(place, sets=sets)
+    expected = method.predictor(place.history)(rows(3, 4))
+    found = method.predictor(place.history.join(rows(2, 9), failed))(rows(3, 4))
+    torch.testing.assert_close(found.mean, expected.mean)
+    torch.testing.assert_close(found.sd, expected.sd)
+
+
+def test_conformal_sets_are_of_points_in_the_cube() -> None:
+    with pytest.raises(PlumblineError, match="leave `inputs: cube`"):
+        make(box(), model={"inputs": "raw"})
+    assert type(make(box(), sets="credible", model={"inputs": "raw"}).predictor(box().history)(rows(2, 3)))
+
+
 def test_queries_are_uniform_without_one() -> None:
     X = ask(make(box(), sets="credible"), box().history, 4_000).X
     U = (X - BOX[0]) / (BOX[1] - BOX[0])

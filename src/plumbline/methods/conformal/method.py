@@ -98,9 +98,14 @@ class ConformalOptions(VariantOptions):
     @field_validator("model")
     @classmethod
     def _chains_walk_in_the_cube(cls, model: ModelOptions) -> ModelOptions:
-        if model.inputs != "cube":
-            raise ValueError("conformal methods search the unit cube of their model: leave `inputs: cube`")
-        return model
+        return in_the_cube(model)
+
+
+def in_the_cube(model: ModelOptions) -> ModelOptions:
+    """Return the options of a model; raise ValueError unless its inputs are those of the unit cube."""
+    if model.inputs != "cube":
+        raise ValueError("conformal sets are of points in the unit cube: leave `inputs: cube`")
+    return model
 
 
 class ConformalIncumbentOptions(ConformalOptions):

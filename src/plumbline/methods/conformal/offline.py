@@ -13,7 +13,7 @@ from plumbline.core.outcomes import CovariateShift
 from plumbline.methods.base import Method, Predictor, Proposal, methods
 from plumbline.methods.composed import complete_rows
 from plumbline.methods.conformal.density_ratio import LogRatio, RatioOptions, fit_ratio, no_shift
-from plumbline.methods.conformal.method import conformal_predictor
+from plumbline.methods.conformal.method import conformal_predictor, in_the_cube
 from plumbline.methods.gp.single_outcome import gaussian_predictor
 from plumbline.models.gp.fit import ModelOptions, fit_process
 
@@ -43,6 +43,8 @@ class OfflineOptions(Options):
     def _credible_sets_are_plain(self) -> Self:
         if self.sets == "credible" and (self.tau or self.randomised or self.density_ratio != "none"):
             raise ValueError("`tau`, `randomised` and `density_ratio` are for `sets: conformal`")
+        if self.sets == "conformal":
+            in_the_cube(self.model)
         return self
 
 
@@ -62,7 +64,8 @@ class OfflineMethod(Method):
 
     def predictor(self, history: History) -> Predictor:
         """Return predictions from `history` alone, for points distributed like its own."""
-        process = fit_process(history.X, history.Y, self.domain.bounds, self.options.model)
+        data = complete_rows(history)
+        process = fit_process(data.X, data.Y, self.domain.bounds, self.options.model)
         if self.options.sets == "credible":
             return gaussian_predictor(process)
         return conformal_predictor([process], no_shift, self.options.tau, self.options.randomised)
