@@ -222,6 +222,33 @@ def answer(request: pytest.FixtureRequest) -> Answer:
     return Answer(make.method, make, place, q, proposal, _streams() == before)  # type: ignore[attr-defined]
 
 
+def _combined() -> list[Case]:
+    """Every wrapper around the first example of every method that it accepts."""
+    found: list[Case] = []
+    for wrapper, entry in methods.entries().items():
+        if "base" in entry.options.model_fields:
+            for name, examples in ((name, _examples(name)) for name in methods.entries()):
+                options = {"base": {"name": name, "options": examples[0] or {}}}
+                with suppress(ValidationError, PlumblineError):
+                    entry.options.model_validate(options)
+                    found.append((wrapper, options))
+    return found
+
+
+@pytest.mark.parametrize("case", _combined(), ids=_label)
+def test_a_wrapper_proposes_points_around_every_base_that_it_accepts(case: Case) -> None:
+    wrapper, options = case
+    assert options is not None
+    innermost = options["base"]
+    while "base" in innermost["options"]:
+        innermost = innermost["options"]["base"]
+        innermost = {"name": innermost, "options": {}} if isinstance(innermost, str) else innermost
+    place = box(**outcomes_for(innermost["name"]))
+    proposal = ask(build_method(wrapper, options, place.domain), place.history, 1)
+    assert proposal.X.shape == (1, 2)
+    assert ((place.domain.bounds[0] <= proposal.X) & (place.domain.bounds[1] >= proposal.X)).all()
+
+
 def test_proposes_points_of_the_domain(answer: Answer) -> None:
     X = answer.proposal.X
     domain = answer.place.domain

@@ -71,7 +71,7 @@ class GaussianPredictive:
         return Normal(self.mean, self.sd).log_prob(y)
 
     def crps(self, y: Tensor) -> Tensor:
-        """Return the continuous ranked probability score at `y`; Gneiting & Raftery (2007), eq. 5."""
+        """Return the continuous ranked probability score at `y`; Gneiting et al. (2005)."""
         z = (y - self.mean) / self.sd
         density = Normal(torch.zeros_like(z), torch.ones_like(z)).log_prob(z).exp()
         return self.sd * (z * (2 * ndtr(z) - 1) + 2 * density - torch.pi**-0.5)

@@ -33,13 +33,23 @@ SpaceKind = Literal["anything", "a box"]
 """The spaces that a method searches; a box may have stepped inputs."""
 
 Feature = Literal[
-    "steps", "new points", "lengthscales", "gp", "one gp", "kernel", "batched fit", "shared gp", "lockstep"
+    "steps",
+    "new points",
+    "lengthscales",
+    "one posterior",
+    "gp",
+    "one gp",
+    "kernel",
+    "batched fit",
+    "shared gp",
+    "lockstep",
 ]
 
 FEATURES: dict[Feature, str] = {
     "steps": "steps of a round that a wrapper can replace",
     "new points": "rounds that ask for points not observed before",
     "lengthscales": "a surrogate with lengthscales",
+    "one posterior": "one posterior of the objective as surrogate, to draw from",
     "gp": "an exact Gaussian process, or one an outcome, as surrogate",
     "one gp": "one exact Gaussian process as surrogate",
     "kernel": "an option `model` that says the kernel",

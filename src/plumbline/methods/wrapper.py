@@ -85,7 +85,7 @@ class Wrapper(Method):
 class ComposedWrapper(LockstepMethod, Wrapper):
     """Any method of steps, as it is; a subclass replaces some: `replace(self.base.steps, notes=self.notes)`."""
 
-    passes_on = frozenset({"steps", "new points", "lengthscales", "gp", "one gp", "lockstep"})
+    passes_on = frozenset({"steps", "new points", "lengthscales", "one posterior", "gp", "one gp", "lockstep"})
     base: ComposedMethod
     options: ComposedWrapperOptions
 

@@ -73,7 +73,7 @@ def test_a_table_is_searched_as_without_it() -> None:
     assert torch.equal(ask(with_it, place.history).X, ask(without, place.history).X)
 
 
-@pytest.mark.parametrize("base", ["cehvi", "eic", "random"])
+@pytest.mark.parametrize("base", ["cehvi", "cucb", "eic", "random"])
 def test_what_has_no_single_posterior_is_refused(base: str) -> None:
     with pytest.raises(PlumblineError, match=f"base {base!r} does not provide .*: use .*eulbo-ei"):
         build_method("informed-search", {"base": {"name": base}}, box().domain)

@@ -22,7 +22,7 @@ from plumbline.models.gp.process import GP
 
 
 class NothingFeasibleWarning(RuntimeWarning):
-    """No draw is feasible anywhere: the method requests the constraints of the point most likely to be feasible."""
+    """No draw is feasible anywhere: the method falls back on constrained expected improvement."""
 
 
 class ConstrainedInformationOptions(ConstrainedOptions):

@@ -109,6 +109,7 @@ class GPMethod(LockstepMethod, SurrogateMethod[GP]):
     provides = SurrogateMethod.provides | {
         "gp",
         "one gp",
+        "one posterior",
         "lengthscales",
         "kernel",
         "batched fit",
@@ -159,7 +160,7 @@ class GPMethod(LockstepMethod, SurrogateMethod[GP]):
         return surrogate.lengthscale_in(self.domain.bounds)
 
     def recommend(self, history: History, generator: Generator) -> Tensor:
-        """Return the point of greatest posterior mean, `1 x d`: anywhere in a box, elsewhere among evaluated points.
+        """Return the point of greatest posterior mean, `1 x d`: anywhere in a box, in a table among evaluated points.
 
         The search is the same for all methods, independently of their search for queries.
         """

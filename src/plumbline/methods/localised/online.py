@@ -236,7 +236,7 @@ class OnlineMethod(LockstepMethod, SurrogateMethod[GP]):
     """
 
     takes = "one objective"
-    provides = SurrogateMethod.provides | {"gp", "one gp", "lengthscales", "kernel", "lockstep"}
+    provides = SurrogateMethod.provides | {"gp", "one gp", "one posterior", "lengthscales", "kernel", "lockstep"}
     options: OnlineMethodOptions
 
     def __init__(self, domain: Domain, options: OnlineMethodOptions) -> None:

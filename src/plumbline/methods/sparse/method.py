@@ -60,7 +60,7 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
     """
 
     takes = "one objective"
-    provides = SurrogateMethod.provides | {"lengthscales", "lockstep"}
+    provides = SurrogateMethod.provides | {"lengthscales", "one posterior", "lockstep"}
     lockstep_size = 8
     options: SparseOptions
 

@@ -21,8 +21,7 @@ class InformedSearchOptions(ComposedWrapperOptions):
         base: the method; its own `search` says how many climbs start from how many raw samples.
     """
 
-    # The last is of methods with one process: one posterior to draw from.
-    needs = frozenset({"steps", "new points", "lengthscales", "lockstep"})
+    needs = frozenset({"steps", "new points", "one posterior"})
 
 
 @methods.register("informed-search", InformedSearchOptions)
@@ -31,8 +30,7 @@ class InformedSearch(ComposedWrapper):
 
     The raw samples are half of a Sobol sequence, a quarter around the incumbent (the datum of greatest posterior mean),
     and a quarter maximisers of posterior samples. The best of each kind in turn are the starts. Comparisons of methods
-    within it are of what they maximise, and less of how they search for it. A search that does not climb in a box from
-    raw samples, as in a table or by Langevin chains, is left as it is.
+    within it are of what they maximise, and less of how they search for it. A search in a table is left as it is.
     """
 
     options: InformedSearchOptions
