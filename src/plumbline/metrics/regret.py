@@ -122,7 +122,7 @@ def inference_regret(rows: pd.DataFrame) -> Array:
 
 @enter("running", "y", "instant_regret", streamed=True, better="lower", best=0.0)
 def incumbent_regret(rows: pd.DataFrame) -> Array:
-    """Return the regret of the best observation so far, as `instant_regret` has it."""
+    """Return the noise-free regret of the point with the best observation so far."""
     best = _feasible_objective(rows, "y")
     return of_trials(rows, incumbents, best, np.asarray(instant_regret(rows)))
 

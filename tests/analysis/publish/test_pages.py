@@ -21,6 +21,7 @@ from plumbline.analysis.publish.claim_pages import (
     claim_page,
     limits,
     measured,
+    parts,
     small_samples,
     verdict_of,
     write_claim_pages,
@@ -126,6 +127,19 @@ class TestTestsInWords:
 
 class TestClaimPages:
     @pytest.mark.slow
+    def test_parts_of_a_claim_can_be_told_from_each_other(self, plan: Plan) -> None:
+        on_file, titles = read_claims(REFERENCE / "claims.csv"), Titles(plan.library)
+        for study in plan.studies.values():
+            for name, claim in study.claims.items():
+                for role in ("primary", "secondary"):
+                    rows = on_file[(on_file["claim"] == name) & (on_file["role"] == role)]
+                    shown = [(one.compared, one.tasks, one.measured) for one in parts(claim, rows, titles)]
+                    assert len(set(shown)) == len(shown), name
+
+    def test_the_title_of_a_claim_is_its_whole_statement(self, claims: Path) -> None:
+        title = (claims / "S1.md").read_text().partition("# Claim S1: ")[2].partition("\n")[0]
+        assert title.startswith("Exact penalty optimisation ends with a lower penalised regret than")
+
     def test_every_claim_has_a_page_that_begins_with_its_verdict(self, plan: Plan, claims: Path) -> None:
         table = read_claims(REFERENCE / "claims.csv")
         names = {name: claim for study in plan.studies.values() for name, claim in study.claims.items()}

@@ -1,8 +1,9 @@
 """A page a published claim: its sentence, test, verdict, power and doubts, and room for the authors' reply."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os.path import relpath
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,8 @@ def compared(test: ClaimTest, titles: Titles) -> tuple[str, str]:
 def parts(claim: Claim, rows: pd.DataFrame, titles: Titles) -> list[Part]:
     """The single tests of a claim that were judged, in the order of the table of claims.
 
+    Where several compare methods of the same titles, each says which entry its method is.
+
     Args:
         claim: with its tests.
         rows: of the table of claims, of one role.
@@ -149,7 +152,13 @@ def parts(claim: Claim, rows: pd.DataFrame, titles: Titles) -> list[Part]:
         tasks = listed(titles.tasks(test.tasks))
         words = measured(test, escaped(method), escaped(baseline))
         found.append(Part(both, tasks, words, supports(test), row))
-    return found
+    shown = Counter((part.compared, part.tasks, part.measured) for part in found)
+    return [
+        replace(part, compared=f"{part.compared} ({by_words[part.row['statistic']].method})")
+        if shown[part.compared, part.tasks, part.measured] > 1
+        else part
+        for part in found
+    ]
 
 
 def common(found: Sequence[Part], claim: Claim) -> list[str]:
@@ -211,10 +220,19 @@ def limits(first: pd.Series, claim: Claim) -> list[str]:
     return found
 
 
-def stuck_in_words(part: Part, titles: Titles) -> str:
-    """How many runs of each method were stuck in a test."""
-    entries = [entry.rsplit(" ", 3) for entry in part.row["stuck"].split(", ")]
-    return f"{part.tasks}: {', '.join(f'{titles.method(name)} {few} of {all}' for name, few, _, all in entries)}."
+def stuck_in_words(found: Sequence[Part], titles: Titles) -> list[str]:
+    """How many runs of each method were stuck in each of several tests; methods of one title are named by entry."""
+    lines = [
+        (part.tasks, [entry.rsplit(" ", 3) for entry in part.row["stuck"].split(", ")])
+        for part in found
+        if part.row["stuck"]
+    ]
+    names = tuple(dict.fromkeys(name for _, entries in lines for name, *_ in entries))
+    shown = dict(zip(names, titles.methods(names), strict=True))
+    return [
+        f"{tasks}: {', '.join(f'{shown[name]} {few} of {all}' for name, few, _, all in entries)}."
+        for tasks, entries in lines
+    ]
 
 
 def claim_page(
@@ -249,6 +267,7 @@ def claim_page(
         "claim.md.j2",
         name=name,
         claim=claim,
+        title=re.sub(r" \([^)]*\)", "", claim.statement).rstrip(".;"),
         where=re.sub(r"^[A-Z]+, ", "", claim.source),
         study=study,
         verdict=verdict,
@@ -257,7 +276,7 @@ def claim_page(
         secondary=roles["secondary"],
         tests={role: common(found, claim) for role, found in roles.items()},
         metrics=metrics_of([*roles["primary"], *roles["secondary"]], claim),
-        stuck=[stuck_in_words(part, titles) for part in roles["primary"] if part.row["stuck"]],
+        stuck=stuck_in_words(roles["primary"], titles),
         counted=counts([part.row["outcome"] for part in roles["primary"]]),
         small_samples="" if first is None else small_samples(first),
         limits=[] if first is None else limits(first, claim),

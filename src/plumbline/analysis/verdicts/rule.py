@@ -132,7 +132,7 @@ def published_size(one: PartResult) -> Size | None:
 def _short_in_words(one: PartResult) -> str:
     if one.full == 0:
         return "on a task that the document does not have"
-    return f"after {one.rounds:,} of the document's {one.full:,} rounds"
+    return f"after {one.rounds:,} of the {one.full:,} rounds of the preset paper"
 
 
 def verdict(parts: Sequence[Judgement], complete: bool = True) -> Verdict:

@@ -25,7 +25,7 @@ from plumbline.spaces.search import MultiStart
 
 
 class NothingToLearnWarning(RuntimeWarning):
-    """Draws of the optimum are all equal, or not finite: noisy or constrained expected improvement chooses the query."""
+    """Draws of the optimum agree, or are not finite: noisy or constrained expected improvement chooses the query."""
 
 
 class InformationFailedWarning(RuntimeWarning):
