@@ -62,12 +62,22 @@ class Item(Options):
     within: tuple[Inner, ...] = ()
 
 
+class Perhaps(Options):
+    near: Item | None = None
+
+
+def test_what_an_optional_object_has_is_told_where_asked_for() -> None:
+    found = [option.option for option in options_of(Perhaps.model_json_schema(), inside=True)]
+    assert found == ["near", "near.at", "near.label", "near.within", "near.within[].kernel", "near.within[].ard"]
+    assert [option.option for option in options_of(Perhaps.model_json_schema())] == ["near"]
+
+
 class Lists(Options):
     points: tuple[Item, ...] = (Item(at=1.0), Item(at=2.0, label="b", within=(Inner(),)))
 
 
 def test_items_of_lists_are_told_where_asked_for() -> None:
-    found = [tuple(option) for option in options_of(Lists.model_json_schema(), items=True)]
+    found = [tuple(option) for option in options_of(Lists.model_json_schema(), inside=True)]
     default = '[{"at": 1.0}, {"at": 2.0, "label": "b", "within": [{"ard": true, "kernel": "rbf"}]}]'
     assert found == [
         ("points", default, "list of object", ""),
@@ -83,7 +93,7 @@ def test_items_of_lists_are_told_where_asked_for() -> None:
 @pytest.mark.parametrize("kind", get_args(Kind))
 def test_everything_registered_can_be_told(kind: Kind) -> None:
     for name, listing in getattr(catalogue(), kind).items():
-        found = list(options_of(listing.options, items=True))
+        found = list(options_of(listing.options, inside=True))
         assert len({option.option for option in found}) == len(found), name
         assert all(option.values for option in found), name
 
@@ -91,6 +101,6 @@ def test_everything_registered_can_be_told(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", ["figure", "table"])
 def test_every_option_of_an_output_has_a_meaning(kind: Kind) -> None:
     for name, listing in getattr(catalogue(), kind).items():
-        assert [option.option for option in options_of(listing.options, items=True) if not option.description] == [], (
+        assert [option.option for option in options_of(listing.options, inside=True) if not option.description] == [], (
             name
         )

@@ -181,7 +181,7 @@ def classes(kind: str = "", name: str = "") -> "pd.DataFrame":
             raise unknown(kind, name, known, f"plumbline classes {kind}")
         return pd.DataFrame(columns=Option._fields)
     options = catalogue().find(kind, name).options  # type: ignore[arg-type]
-    return pd.DataFrame(options_of(options, items=True), columns=Option._fields)
+    return pd.DataFrame(options_of(options, inside=True), columns=Option._fields)
 
 
 def _classes(kind: str) -> Iterable[tuple[str, str, str, str]]:

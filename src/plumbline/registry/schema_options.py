@@ -16,28 +16,31 @@ class Option(NamedTuple):
     description: str
 
 
-def options_of(schema: Schema, items: bool = False) -> Iterator[Option]:
+def options_of(schema: Schema, inside: bool = False) -> Iterator[Option]:
     """Yield the options in a JSON schema, nested ones by their dotted paths.
 
     Args:
         schema: of the options.
-        items: whether to tell what the items of lists have, as `rows[].metric`; none may hold a list of its own kind.
+        inside: whether to tell what the items of lists have, as `rows[].metric`, and what an object has that may be
+            null; none may hold a list of its own kind.
     """
-    yield from _options(schema, schema.get("$defs", {}), "", {}, items)
+    yield from _options(schema, schema.get("$defs", {}), "", {}, inside)
 
 
-def _options(schema: Schema, definitions: Schema, prefix: str, defaults: Schema, items: bool) -> Iterator[Option]:
+def _options(schema: Schema, definitions: Schema, prefix: str, defaults: Schema, inside: bool) -> Iterator[Option]:
     required = schema.get("required", ())
     for name, field in schema.get("properties", {}).items():
         inner, default = resolved(field, definitions), defaults.get(name, field.get("default"))
         if "properties" in inner:
-            yield from _options(inner, definitions, f"{prefix}{name}.", default or {}, items)
+            yield from _options(inner, definitions, f"{prefix}{name}.", default or {}, inside)
             continue
         item = resolved(inner.get("items", {}), definitions)
         text = "(required)" if name in required else _written(default, field, item)
         yield Option(prefix + name, text, _values(field, definitions), field.get("description", ""))
-        if items:
-            yield from _options(item, definitions, f"{prefix}{name}[].", {}, items)
+        if inside:
+            yield from _options(item, definitions, f"{prefix}{name}[].", {}, inside)
+            for one in (resolved(choice, definitions) for choice in inner.get("anyOf", ())):
+                yield from _options(one, definitions, f"{prefix}{name}.", {}, inside)
 
 
 def _written(default: Any, field: Schema, item: Schema) -> str:

@@ -14,7 +14,8 @@ from plumbline.data.datasets import Dataset, Features
 from plumbline.data.models import ModelEntry
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.schema_options import Schema, options_of
-from plumbline.study.claims import Beyond, Claim, ClaimTests, Published, Size, Stuck
+from plumbline.store.spec import Snapshots
+from plumbline.study.claims import Beyond, Claim, ClaimTests, Former, InWords, Published, Size, Stuck
 from plumbline.study.experiments import Block, Experiment, Hyperparameter, Output, Scale, Study
 from plumbline.study.legends import COLOURS
 from plumbline.study.methods_and_tasks import MethodEntry, TaskEntry
@@ -28,6 +29,7 @@ TABLES: dict[str, type[Options]] = {
     "Experiment (an entry of `experiments` in a study)": Experiment,
     "Block (an item of `grid`)": Block,
     "Scale (`quick`, `desk` and `paper` of an experiment)": Scale,
+    "Snapshots (`diagnostics.snapshots` of an experiment)": Snapshots,
     "Figure, table, illustration (of an experiment)": Output,
     "Claim (an entry of `claims` in a study)": Claim,
     "Test (`primary` and items of `secondary` in a claim)": ClaimTests,
@@ -35,6 +37,8 @@ TABLES: dict[str, type[Options]] = {
     "Size (`matters` of a test)": Size,
     "Stuck (of a claim)": Stuck,
     "Beyond (of a claim)": Beyond,
+    "Former (of a claim)": Former,
+    "In words (`in_words` of a claim)": InWords,
     "Hyperparameter (an item of a search space in `spaces`)": Hyperparameter,
     "Model (an entry of `models.yaml`)": ModelEntry,
     "Dataset (an entry of `datasets.yaml`)": Dataset,
@@ -92,11 +96,11 @@ def option_tables() -> str:
     )
 
 
-def option_table(schema: Schema, items: bool = False) -> str:
-    """Return the table of the options in a schema, in Markdown, with those of the items of lists where asked for."""
+def option_table(schema: Schema, inside: bool = False) -> str:
+    """Return the table of the options in a schema, in Markdown, with those inside of lists and of optional objects where asked for."""
     rows = [
         [f"`{row.option}`", _code(row.values), _code(row.default), row.description.rstrip(".")]
-        for row in options_of(schema, items)
+        for row in options_of(schema, inside)
     ]
     lines = [["field", "type", "default", "meaning"], ["---"] * 4, *rows]
     escaped = [" | ".join(cell.replace("|", "\\|") for cell in line) for line in lines]

@@ -47,7 +47,7 @@ class FigureKinds:
         listing = catalogue().find("figure", kind)
         experiment = self._example(kind, example)
         use = least_use(experiment, listing.options.get("required", ()))
-        options = option_table(listing.options, items=True).rstrip()
+        options = option_table(listing.options, inside=True).rstrip()
         return "\n\n".join(
             [
                 f"![{escaped(experiment.title)}]({LINK}/{example}/{example}.png)",
