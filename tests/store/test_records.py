@@ -194,6 +194,32 @@ def test_no_file_and_no_parquet(tmp_path: Path) -> None:
         read_records(tmp_path / "text.parquet")
 
 
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 9), st.floats(width=32), st.floats() | st.none()),
+        max_size=40,
+    )
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_small_files_have_the_same_content(tmp_path: Path, some: list[tuple[Any, ...]]) -> None:
+    word, number, single, double = (list(column) for column in zip(*some, strict=True)) if some else ([],) * 4
+    types = {"word": arrow.string(), "number": arrow.int32(), "single": arrow.float32(), "double": arrow.float64()}
+    columns = [arrow.array(one, of) for one, of in zip((word, number, single, double), types.values(), strict=True)]
+    table = arrow.table(columns, schema=arrow.schema(list(types.items())))
+    write_table(tmp_path / "small.parquet", table, small=True)
+    found = read_table(tmp_path / "small.parquet")
+    assert found.schema.equals(table.schema)
+    pd.testing.assert_frame_equal(found.to_pandas(), table.to_pandas())
+
+
+def test_small_files_are_smaller(tmp_path: Path) -> None:
+    table = arrow.table({"value": np.random.default_rng(0).lognormal(size=20_000).astype(np.float32)})
+    for small in (False, True):
+        write_table(tmp_path / f"{small}.parquet", table, small=small)
+    sizes = {small: (tmp_path / f"{small}.parquet").stat().st_size for small in (False, True)}
+    assert sizes[True] < 0.92 * sizes[False]
+
+
 def test_metadata_ride_along(tmp_path: Path) -> None:
     path = tmp_path / "records.parquet"
     write_table(path, to_table([row()]), {"commit": "abc"})

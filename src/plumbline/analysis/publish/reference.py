@@ -150,6 +150,7 @@ def keep_illustration(path: Path, home: Path, preset: str) -> None:
     write_frame(
         home / f"{path.stem}-illustration.parquet",
         shown.astype(dict.fromkeys(shown.select_dtypes("float"), "float32")),
+        small=True,
     )
     about = {"experiment": path.stem, "preset": preset, **read_provenance(table.schema.metadata, path)}
     if about["experiment"] != path.stem:
@@ -272,8 +273,8 @@ def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) 
     if not resolved.trials:
         return None
     if kept:
-        write_frame(home / CURVES.format(name), curves(found, kept))
-        write_frame(home / ROUNDS.format(name), rounds(found, kept))
+        write_frame(home / CURVES.format(name), curves(found, kept), small=True)
+        write_frame(home / ROUNDS.format(name), rounds(found, kept), small=True)
     keys = found.rows["key"].unique()
     about = {
         "experiment": name,
@@ -286,7 +287,7 @@ def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) 
     write_text(home / "provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
     found_runs = runs_from_records(resolved, folder / "records" / f"{name}.parquet", runs_for_outputs(resolved))
     if found_runs is not None:
-        write_frame(home / Path(RUNS.format(name)).name, found_runs.runs)
+        write_frame(home / Path(RUNS.format(name)).name, found_runs.runs, small=True)
     return costs(found.rows)
 
 
