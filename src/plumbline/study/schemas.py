@@ -97,7 +97,12 @@ def option_tables() -> str:
 
 
 def option_table(schema: Schema, inside: bool = False) -> str:
-    """Return the table of the options in a schema, in Markdown, with those inside of lists and of optional objects where asked for."""
+    """Return the table of the options in a schema, in Markdown.
+
+    Args:
+        schema: of the options.
+        inside: whether with those of the items of lists and of objects that may be null.
+    """
     rows = [
         [f"`{row.option}`", _code(row.values), _code(row.default), row.description.rstrip(".")]
         for row in options_of(schema, inside)
