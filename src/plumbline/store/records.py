@@ -176,9 +176,7 @@ def to_table(rows: Iterable[Row]) -> arrow.Table:
     return table
 
 
-def write_table(
-    path: Path, table: arrow.Table, metadata: Mapping[str, str] | None = None, small: bool = False
-) -> None:
+def write_table(path: Path, table: arrow.Table, metadata: Mapping[str, str] | None = None, small: bool = False) -> None:
     """Write a table to Parquet atomically, with `metadata` in its schema, and if `small` as a small file."""
     if metadata:
         table = table.replace_schema_metadata({**(table.schema.metadata or {}), **metadata})
