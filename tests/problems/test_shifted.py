@@ -95,7 +95,7 @@ def test_draws_stay_within_the_bounds(distance: float, context) -> None:
 
 
 def test_noise_is_that_of_the_paper_unless_told_otherwise(context) -> None:
-    assert build_problem("hartmann3-shift", {}, context(0)).outcomes[0].noise == 0.05
+    assert build_problem("hartmann3-shift", {}, context(0)).outcomes[0].noise == 0.2236
     assert build_problem("hartmann3-shift", {"noise_std": 0.0}, context(0)).outcomes[0].noise == 0.0
     scaled = build_problem("hartmann3-shift", {"noise_scale": 0.1}, context(0))
     assert scaled.outcomes[0].noise not in (0.0, 0.05)

@@ -63,12 +63,12 @@ class ShiftOptions(ProblemOptions):
     """Options of a problem with covariate shift.
 
     Attributes:
-        noise_std: standard deviation of the observation noise.
+        noise_std: standard deviation of the observation noise; .2236 is the root of the paper's .05.
         shift: distance between the means of the two distributions, 0 for none. Both have standard deviation 0.15. The
             importance weights of n points have an effective sample size of about `n exp(-(shift / 0.15)^2)`.
     """
 
-    noise_std: NonNegativeFloat = 0.05
+    noise_std: NonNegativeFloat = 0.2236
     shift: float = Field(default=SPREAD, ge=0.0, le=0.5)
 
 
