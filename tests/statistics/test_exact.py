@@ -71,24 +71,30 @@ class TestShare:
 class TestConsistentWins:
     def test_by_hand(self) -> None:
         """The method is ahead in 3/4 and 1/2 of the seeds of two tasks."""
-        found = ConsistentWins(np.array([[1, 1], [1, 0], [1, 0.5], [0, 0.5]]))
+        found = ConsistentWins(np.array([[1, 1], [1, 0], [1, 0.5], [0, 0.5]]).T)
         assert found.value == 0.5
 
     def test_it_asks_the_same_of_both_methods(self) -> None:
-        wins = (drawn(60).reshape(20, 3) > -0.5).astype(float)
+        wins = (drawn(60).reshape(3, 20) > -0.5).astype(float)
         first, second = ConsistentWins(wins), ConsistentWins(1 - wins)
         assert first.value == second.value
         assert first.p_below(0.65) == second.p_below(0.65)
         assert first.p_above(0.65) == second.p_above(0.65)
 
     def test_a_winner_throughout(self) -> None:
-        found = ConsistentWins(np.ones((20, 3)))
+        found = ConsistentWins(np.ones((3, 20)))
         assert found.value == 1.0
         assert found.p_above(0.65) == pytest.approx(2 * 0.65**20)
         assert found.p_below(0.65) == 1.0
 
+    def test_each_task_has_seeds_of_its_own(self) -> None:
+        """Ten seeds of one task take nothing away from twenty of another."""
+        found = ConsistentWins([np.ones(20), np.zeros(10)])
+        assert found.value == 0.0
+        assert found.p_below(0.65) == pytest.approx(2 * max(2 * 0.35**10, 2 * 0.35**20))
+
     def test_winners_that_change(self) -> None:
-        wins = np.tile([1.0, 0.0, 1.0], (20, 1))
+        wins = np.tile([1.0, 0.0, 1.0], (20, 1)).T
         found = ConsistentWins(wins)
         assert found.value == 0.0
         assert found.p_below(0.65) == pytest.approx(2 * 3 * 0.35**20)
@@ -97,6 +103,6 @@ class TestConsistentWins:
         """One method ahead with .65 on each of four tasks, the claim's boundary: it must seldom be called absent."""
         rng = np.random.default_rng(0)
         rejected = [
-            ConsistentWins((rng.random((20, 4)) < 0.65).astype(float)).p_below(0.65) <= TAIL for _ in range(400)
+            ConsistentWins((rng.random((4, 20)) < 0.65).astype(float)).p_below(0.65) <= TAIL for _ in range(400)
         ]
         assert np.mean(rejected) <= TAIL + 3 * np.sqrt(TAIL / 400)

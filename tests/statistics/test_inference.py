@@ -24,7 +24,7 @@ EACH: dict[str, Callable[[int, int], Inference]] = {
     "share": lambda n, seed: Share(drawn(n, seed) > 0.3),
     "ties": lambda n, seed: Share(np.clip(np.round(drawn(n, seed)), -1, 1) / 2 + 0.5),
     "ratio": lambda n, seed: Ratio(3 + drawn(n, seed), 2 + 0.5 * drawn(n, seed + 1), "a"),
-    "consistent wins": lambda n, seed: ConsistentWins((drawn(3 * n, seed).reshape(n, 3) > 0).astype(float)),
+    "consistent wins": lambda n, seed: ConsistentWins((drawn(3 * n, seed).reshape(3, n) > 0).astype(float)),
 }
 """One of each kind, from a number of seeds and a seed."""
 
@@ -73,4 +73,4 @@ def test_seeds_are_compared_with_thresholds_on_the_scale_of_the_test() -> None:
     assert_allclose(Median(np.array([1.0, 2.0])).beyond(1.0), [0.0, 1.0])
     assert_allclose(Ratio(np.array([1.0, 3.0]), np.array([1.0, 1.0]), "a").beyond(2.0), [-1.0, 1.0])
     assert_allclose(Share(np.array([1.0, 0.0, 0.5])).beyond(0.9), [0.5, -0.5, 0.0])
-    assert ConsistentWins(np.ones((3, 2))).beyond(0.5).size == 0
+    assert ConsistentWins(np.ones((2, 3))).beyond(0.5).size == 0

@@ -1,5 +1,6 @@
 """What a few seeds say of a median and of shares, by exact tests, which ask nothing of the distribution."""
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -90,23 +91,24 @@ class ConsistentWins(Inference):
     worst, by as many tests as tasks, or by all seeds of all tasks in one sample, whose share is no less than the least.
 
     Args:
-        wins: `seeds x tasks`: 1, 0, or 1/2 for a tie.
+        wins: of each task a value for each of its seeds: 1, 0, or 1/2 for a tie. Tasks may have different seeds.
     """
 
-    def __init__(self, wins: Array) -> None:
-        self.wins = np.asarray(wins, dtype=np.float64)
-        shares = self.wins.mean(axis=0)
-        self.value = float(max(shares.min(), 1 - shares.max()))
+    def __init__(self, wins: Sequence[Array]) -> None:
+        self.wins = [np.asarray(task, dtype=np.float64) for task in wins]
+        shares = [task.mean() for task in self.wins]
+        self.value = float(max(min(shares), 1 - max(shares)))
 
     @cached_property
     def sides(self) -> tuple[list[Share], list[Share]]:
         """The shares of both methods, a task each."""
-        return [Share(task) for task in self.wins.T], [Share(1 - task) for task in self.wins.T]
+        return [Share(task) for task in self.wins], [Share(1 - task) for task in self.wins]
 
     @cached_property
     def pooled(self) -> tuple[Share, Share]:
         """The shares of both methods, of all tasks in one."""
-        return Share(self.wins.ravel()), Share(1 - self.wins.ravel())
+        every = np.concatenate(self.wins)
+        return Share(every), Share(1 - every)
 
     def interval(self) -> tuple[float, float]:
         """Return all thresholds that neither test rejects, to half a percent."""

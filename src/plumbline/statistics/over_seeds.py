@@ -116,11 +116,11 @@ def share_higher(samples: Samples, location: Location, name: str) -> Inference:
 
 
 def consistent_wins(samples: Samples, location: Location, name: str) -> Inference:
-    """Return the share of seeds that one of both is higher in on every task, of the one with more; seeds are paired.
+    """Return the share of seeds that one of both is higher in on every task, of the one with more.
 
     Well above one half, one of both is the better one throughout; one half and less, neither is.
     """
-    return ConsistentWins(np.stack([wins(one.method, _baseline(one)) for one in samples], axis=1))
+    return ConsistentWins([wins(one.method, _baseline(one)) for one in samples])
 
 
 Statistic = Callable[..., Inference]
@@ -146,8 +146,11 @@ ALONE = ("value", "share-above")
 SHARES = ("share-above", "share-lower", "share-higher", "consistent-wins")
 """Those that are counts of seeds: of no other location than theirs."""
 
-SIDE_BY_SIDE = ("consistent-wins",)
-"""Those that look at a seed on all tasks at once; all others put the seeds of all tasks in one sample."""
+TASK_BY_TASK = ("consistent-wins",)
+"""Those that look at each task by itself; all others put the seeds of all tasks in one sample."""
+
+LIKENESS = ("consistent-wins",)
+"""Those that, below a threshold, say that neither of two methods is better: a likeness, as a range is."""
 
 
 def find_statistic(name: str) -> Statistic:

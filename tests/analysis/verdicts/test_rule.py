@@ -119,8 +119,10 @@ class TestVerdict:
     def test_a_published_size_that_is_excluded(self, parts: list[Outcome], expected: Verdict) -> None:
         assert verdict(judged(*parts, smaller=[0])) == expected
 
-    def test_a_size_says_nothing_where_the_part_shows_nothing(self) -> None:
-        assert verdict(judged("cannot show", "open", smaller=[0])) == "inconclusive at this scale"
+    def test_a_worse_result_gives_no_milder_verdict(self) -> None:
+        """A part whose published size is excluded says so even if it is so far behind that it fails too early."""
+        for outcome in ("open", "cannot show"):
+            assert verdict(judged(outcome, "open", smaller=[0])) == "smaller than published"
 
     @given(st.lists(st.sampled_from(OUTCOMES), min_size=1, max_size=6), st.booleans())
     def test_nothing_is_said_against_a_claim_without_a_part_that_says_it(
@@ -227,6 +229,17 @@ class TestWhatCannotShow:
         (found,) = judgements([part(ratio, like=floor, changes=alike)], "K")
         assert found.outcome == expected
         assert (found.because == "that random would fail the test is not shown") == (expected == "cannot show")
+
+    def test_neither_to_be_better_is_a_likeness(self) -> None:
+        """So early that it cannot hold; but one method may be seen to win throughout."""
+        neither = {"statistic": "consistent-wins", "direction": "less", "threshold": 0.65, "metric": "best_f"}
+        won, lost = np.ones(20), -np.ones(20)
+        for numbers, short, whole in (((won, lost), "cannot show", "holds"), ((won, won), "cannot show", "fails")):
+            tables = tuple(pd.DataFrame({"method": one, "baseline": 0.0}) for one in numbers)
+            test = part(1.0, changes=neither).test
+            one = PartResult(test, tables, inferred(test, tables, "a"))
+            assert outcomes(one._replace(rounds=4, full=10)) == [short]
+            assert outcomes(one) == [whole]
 
     def test_few_seeds_are_open(self) -> None:
         assert outcomes(part(0.1, seeds=MIN_SEEDS - 1)) == ["open"]

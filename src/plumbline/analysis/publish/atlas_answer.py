@@ -23,7 +23,7 @@ def answer_of_atlas(findings: pd.DataFrame) -> tuple[str, str]:
 
     forecasts = (
         f"Calibration is improved by {_counted(shown('calibration_error', -1), of_all)}, "
-        f"and worsened by {_counted(shown('calibration_error', 1))}."
+        f"and worsened by {_counted(shown('calibration_error', 1))}, by uncorrected 95% intervals."
     )
     search = (
         f"Normalised regret is lowered by {_counted(shown('score', -1), of_all)}, "

@@ -10,7 +10,7 @@ from plumbline.analysis.evidence.runs import Runs
 from plumbline.core.errors import PlumblineError
 from plumbline.metrics.registry import find_metric
 from plumbline.statistics.inference import Inference
-from plumbline.statistics.over_seeds import SHARES, SIDE_BY_SIDE, Sample, infer
+from plumbline.statistics.over_seeds import SHARES, Sample, infer
 from plumbline.study.claims import ClaimTest, Size, Stuck
 from plumbline.study.resolved import TaskMethod
 
@@ -68,9 +68,6 @@ def numbers_of(test: ClaimTest, runs: Runs, name: str) -> tuple[pd.DataFrame, ..
             theirs = runs(test.baseline_task or task, test.baseline, test.metric)[test.of]
             table = table.join(theirs.rename("baseline"), how="inner")
         tables.append(table.dropna())
-    if test.statistic in SIDE_BY_SIDE:
-        shared = sorted(set.intersection(*(set(table.index) for table in tables)))
-        tables = [table.loc[shared] for table in tables]
     for task, table in zip(test.tasks, tables, strict=True):
         if table.empty:
             against = f" and {test.baseline!r}" if test.baseline else ""
@@ -152,7 +149,7 @@ def p_of_size(one: PartResult, size: Size | None, name: str) -> float:
     """Return the probability of data so far from an effect, were it of this size or greater; 1 of no size."""
     if size is None or size.given is None:
         return 1.0
-    found = one.found if size.ratio is None else infer("ratio", samples(one.numbers), "mean", name, {})
+    found = one.found if size.ratio is None else infer("ratio", samples(one.numbers), one.test.location, name, {})
     return found.p_above(size.given) if one.test.direction == "less" else found.p_below(size.given)
 
 

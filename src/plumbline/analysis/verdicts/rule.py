@@ -10,6 +10,7 @@ from typing import NamedTuple
 from plumbline.analysis.verdicts.part_results import PartResult, p_of_size, perfect
 from plumbline.statistics.inference import TAIL, Inference
 from plumbline.statistics.multiple_tests import holm
+from plumbline.statistics.over_seeds import LIKENESS
 from plumbline.study.claims import ClaimTest, Size
 from plumbline.study.verdicts import OUTCOMES, Outcome, Verdict
 
@@ -48,6 +49,11 @@ def probabilities(test: ClaimTest, found: Inference) -> tuple[float, float]:
         return max(found.p_above(low), found.p_below(high)), min(found.p_below(low), found.p_above(high))
     sides = found.p_above(test.threshold), found.p_below(test.threshold)
     return sides if test.direction == "greater" else sides[::-1]
+
+
+def says_alike(test: ClaimTest) -> bool:
+    """Whether the test is one of likeness: that methods differ by little, or that neither is the better one."""
+    return test.range is not None or (test.statistic in LIKENESS and test.direction == "less")
 
 
 def at_a_ceiling(one: PartResult, name: str) -> bool:
@@ -107,7 +113,7 @@ def judgements(results: Sequence[PartResult], name: str) -> list[Judgement]:
             return found._replace(outcome="cannot show", because="a perfect method would not hold either")
         if min(holds, fails) <= TAIL:
             outcome: Outcome = "holds" if holds < fails else "fails"
-            if not short[i] or (outcome == "holds" and one.test.range is None):
+            if not short[i] or (outcome == "holds" and not says_alike(one.test)):
                 return found._replace(outcome=outcome)
             return found._replace(outcome="cannot show", because=f"it {outcome}, but {_short_in_words(one)}")
         if floor[i]:
@@ -146,7 +152,8 @@ def verdict(parts: Sequence[Judgement], complete: bool = True) -> Verdict:
     found = {one.outcome for one in showing}
     if "fails" in found:
         return "mixed" if "holds" in found else "not reproduced"
-    if any(one.smaller for one in showing):
+    # A size is compared only where it can be, also of a part that fails too early to show a sign.
+    if any(one.smaller for one in parts):
         return "smaller than published"
     if "holds" in found:
         return "reproduced" if complete and len(showing) == len(parts) and found == {"holds"} else "partly"

@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from plumbline.analysis.verdicts.part_results import PartResult, samples
 from plumbline.statistics.inference import TAIL
-from plumbline.statistics.over_seeds import SIDE_BY_SIDE, pooled
+from plumbline.statistics.over_seeds import TASK_BY_TASK, pooled
 from plumbline.statistics.power import MOST, Power, approximate_seeds
 from plumbline.study.claims import Size
 
@@ -92,7 +92,7 @@ def _apart(one: PartResult, first: float, second: float) -> float:
 
 def deviation(one: PartResult) -> float:
     """Return the standard deviation of a seed in the numbers that the test looks at; NaN where it counts seeds."""
-    if one.test.statistic in (*COUNTED, *SIDE_BY_SIDE) or one.seeds < 2:
+    if one.test.statistic in (*COUNTED, *TASK_BY_TASK) or one.seeds < 2:
         return np.nan
     found = contrasts(one)
     values = found[0].values if found else one.found.beyond(one.test.threshold)
@@ -111,7 +111,7 @@ def seeds_needed(one: PartResult, parts: int, as_found: bool = False) -> float:
         Seeds; NaN where no effect is to go by, or where the test counts seeds on several tasks at once.
     """
     tail = TAIL / parts
-    if one.test.statistic in SIDE_BY_SIDE:
+    if one.test.statistic in TASK_BY_TASK:
         return np.nan
     if one.test.statistic in COUNTED:
         size = least_effect(one)
@@ -133,7 +133,7 @@ def simulated_seeds(one: PartResult, parts: int, name: str) -> float:
 
     Of tests of means alone: NaN for medians and counts.
     """
-    if one.test.statistic in (*COUNTED, *SIDE_BY_SIDE) or one.test.location == "median":
+    if one.test.statistic in (*COUNTED, *TASK_BY_TASK) or one.test.location == "median":
         return np.nan
     found = [
         Power(some.values, some.mean, f"{name}.{i}", TAIL / parts).seeds(some.power)
