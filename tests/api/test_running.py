@@ -144,7 +144,7 @@ def test_a_seed_that_fails_is_a_warning_and_all_of_them_an_error(
 
 @given(st.integers(1, 50), st.lists(st.integers(0, 2**31 - 1), min_size=1, unique=True))
 def test_seeds_are_counted_or_listed(count: int, listed: list[int]) -> None:
-    assert seed_numbers(count) == seed_numbers(np.int64(count)) == list(range(count))  # type: ignore[arg-type]
+    assert seed_numbers(count) == seed_numbers(np.int64(count)) == seed_numbers(np.array(count)) == list(range(count))  # type: ignore[arg-type]
     assert seed_numbers(listed) == seed_numbers(np.array(listed)) == seed_numbers(iter(listed)) == listed  # type: ignore[arg-type]
     with pytest.raises(PlumblineError, match="is there twice"):
         seed_numbers([*listed, listed[0]])

@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
+from plumbline.problems import lunar_lander
 from plumbline.problems.base import Context
 from plumbline.problems.build import build_problem
 from plumbline.problems.landing import current_lander, flight, flights, older_lander
@@ -87,6 +88,20 @@ def is_loky(child: psutil.Process) -> bool:
         return "Loky" in " ".join(child.cmdline())
     except psutil.NoSuchProcess:  # it ended after it was listed, and may be a zombie yet
         return False
+
+
+def test_an_interrupt_ends_its_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python would wait at its end for a flight that hangs."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    lander = problem(one_step(lambda seed: 1.0))
+    before = children()
+    monkeypatch.setattr(lunar_lander, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        lander(X[:1], noise=False)
+    assert not children() - before
 
 
 @pytest.mark.slow

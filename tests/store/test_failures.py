@@ -68,6 +68,20 @@ def test_only_their_jobs_run_again(jobs: dict[str, Path], tmp_path: Path, cheap_
     assert not again.failed
 
 
+def test_files_of_others_stay_untouched(jobs: dict[str, Path], tmp_path: Path) -> None:
+    """A folder `trials` may be somebody else's, or hold tables that they keep beside the jobs'."""
+    mine = [tmp_path / "trials" / name for name in ("mine.parquet", "patients/mine.parquet", "branin/random/x.parquet")]
+    for path in mine:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"no table")
+    forget_failures([folder for folder, *_ in failed_trials(tmp_path / "store")], tmp_path / "trials")
+    assert [path.read_bytes() for path in mine] == [b"no table"] * 3
+    damaged = jobs["ackley-2"]
+    damaged.write_bytes(b"no table")
+    assert forget_failures([], tmp_path / "trials") == []
+    assert damaged.read_bytes() == b"no table"
+
+
 def test_one_failure_can_be_forgotten(jobs: dict[str, Path], tmp_path: Path) -> None:
     (folder,) = [folder for folder, name, _ in failed_trials(tmp_path / "store") if name.startswith("branin")]
     assert forget_failures([folder], tmp_path / "trials") == [jobs["branin"]]

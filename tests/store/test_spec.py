@@ -114,6 +114,7 @@ def test_identity_does_not_know_the_order_of_options(options: dict[str, int]) ->
         (("budget", "initial", "size"), 0, "budget.initial.size: Input should be greater than or equal to 1"),
         (("budget", "initial", "design"), "lhs", "budget.initial.design: unknown design 'lhs'"),
         (("diagnostics", "alphas"), [1.5], "diagnostics.alphas"),
+        (("diagnostics", "alphas"), [], "diagnostics.alphas"),
         (("diagnostics", "holdout"), -1, "diagnostics.holdout: "),
         (("budget", "round"), 3, "budget: unknown field 'round': did you mean 'rounds'? allowed: initial, q, rounds"),
         (

@@ -18,6 +18,7 @@ from linear_operator.utils.errors import NotPSDError
 from plumbline.core.device import device_called
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
+from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.ask import AskRequest
 from plumbline.methods.base import Domain, Method, Proposal
 from plumbline.methods.gp.single_outcome import GPMethod
@@ -27,7 +28,7 @@ from plumbline.store.records import read_table
 from plumbline.store.spec import Chunk, TrialSpec
 from plumbline.trials import run_trial, run_trials, session
 from plumbline.trials.rounds import GROUP_HALVED
-from plumbline.trials.runner import parts
+from plumbline.trials.runner import parts, record_crash
 from plumbline.trials.session import describe
 
 
@@ -149,6 +150,27 @@ class Witness:
 
     def end(self, error: str | None) -> None:
         self.seen.append(("end", error))
+
+
+def test_a_trial_that_another_process_has_ended_is_not_recorded_as_crashed(cheap_spec: Make, tmp_path: Path) -> None:
+    folder = run_trial(cheap_spec("branin", rounds=1), tmp_path, tmp_path)
+    before = folder.records_path.read_bytes()
+    again = record_crash(cheap_spec("branin", rounds=1), tmp_path, tmp_path, "its process ended: SIGSEGV(-11)", "")
+    assert again.done
+    assert not again.failed
+    assert folder.records_path.read_bytes() == before
+
+
+def test_forecasts_that_break_the_schema_fail_their_own_trial(
+    cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A method may forecast what is no probability; the job's other seeds run, and the failure is kept."""
+    monkeypatch.setattr(GaussianPredictive, "cdf", lambda self, y: torch.full_like(y, 1 + 1e-6))
+    specs = [cheap_spec("branin", "ei", rounds=1, seed=seed) for seed in range(2)]
+    for folder in run_trials(specs, tmp_path, tmp_path):
+        assert folder.failed
+        (row,) = rows_of(folder)
+        assert "'pit' holds 1.000001" in row["error"]
 
 
 def test_observers_are_told(cheap_spec: Make, tmp_path: Path) -> None:

@@ -87,8 +87,11 @@ def kind_of_class(target: str) -> tuple[str, dict[str, object]]:
 
 
 def place_of_class(target: str) -> str:
-    """Return the file and line of the class at a path."""
+    """Return the file and line of the class at a path; `compiled code` where it has none."""
     from plumbline.methods.named_class import class_at
 
     found = class_at(target, f"class {target!r}")
-    return f"{inspect.getsourcefile(found)}, line {inspect.getsourcelines(found)[1]}"
+    try:
+        return f"{inspect.getsourcefile(found)}, line {inspect.getsourcelines(found)[1]}"
+    except (OSError, TypeError):
+        return "compiled code"

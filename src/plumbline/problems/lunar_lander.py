@@ -106,7 +106,12 @@ class LunarLander(SyntheticTestFunction):
             # Own workers: ending those that joblib shares would harm others.
             self._workers = ProcessPoolExecutor(workers, timeout=IDLE, env=ENVIRONMENT)
         shares = [self._workers.submit(flights, self._make, w, seeds[first::workers]) for first in range(workers)]
-        if wait(shares, self.options.time_limit).not_done:
+        try:
+            late = wait(shares, self.options.time_limit).not_done
+        except BaseException:  # a time limit of the trial, or Ctrl-C: Python would wait for the flights at its end
+            self._end_workers()
+            raise
+        if late:
             self._end_workers()
             raise PlumblineError(
                 f"problem {NAME!r}: an evaluation took longer than its `time_limit` of {self.options.time_limit:g} s, "

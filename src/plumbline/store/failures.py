@@ -1,5 +1,6 @@
 """Trials that failed: listing them, and clearing them for another attempt."""
 
+import re
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -31,6 +32,9 @@ def failed_trials(store: Path) -> list[tuple[TrialFolder, str, str]]:
     return failed
 
 
+OUTPUT = re.compile(r"[0-9a-f]{16}\.parquet")
+"""Names of the outputs of jobs, in the folders of a task and a method."""
+
 ENDS = ("error.json", "records.parquet")
 """Files that say how a trial ended."""
 
@@ -49,14 +53,17 @@ def forget_failures(folders: Iterable[TrialFolder], trials: Path) -> list[Path]:
     """Clear the errors, and remove the job outputs that contain them, so that Snakemake reruns only those jobs.
 
     All job outputs are read before anything is removed. A damaged one is set aside, with a warning: its job runs again.
+    Files that are not named as outputs are (`Chunk.path`) stay untouched.
 
     Returns:
         The removed files. The other trials of a removed job remain done in the store.
     """
     folders = list(folders)
+    if not folders:
+        return []
     keys = {folder.key for folder in folders}
     concerned, damaged = [], []
-    for path in sorted(trials.rglob("*.parquet")):
+    for path in sorted(path for path in trials.glob("*/*/*.parquet") if OUTPUT.fullmatch(path.name)):
         try:
             if keys & set(records.read_table(path, ["key"])["key"].unique().to_pylist()):
                 concerned.append(path)

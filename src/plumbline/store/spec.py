@@ -44,7 +44,7 @@ class Diagnostics(Options):
         snapshots: snapshots of the model for figures of one-dimensional runs.
     """
 
-    alphas: Annotated[tuple[Alpha, ...], AfterValidator(distinct)] = (0.5, 0.2, 0.1, 0.05)
+    alphas: Annotated[tuple[Alpha, ...], AfterValidator(distinct)] = Field(default=(0.5, 0.2, 0.1, 0.05), min_length=1)
     holdout: int = Field(default=0, ge=0, le=100_000)
     holdout_fraction: float = Field(default=0.0, ge=0.0, lt=1.0)
     ends: bool = False

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from plumbline.core import files
+from plumbline.core.errors import PlumblineError
 from plumbline.problems.evaluation import ProblemMetadata
 from plumbline.store import records
 from plumbline.store.folder import TrialFolder
@@ -95,6 +96,15 @@ def failure_row(log: Log, initial: int, constants: Row, message: str) -> Row:
     return {**constants, **lists, **status}
 
 
+def _is_sound(table: arrow.Table, key: str) -> bool:
+    """Return whether rows keep the schema; those of a trial that failed because they break it do not."""
+    try:
+        records.check(table, key)
+    except PlumblineError:
+        return False
+    return True
+
+
 def write_results(
     folder: TrialFolder,
     spec: TrialSpec,
@@ -124,8 +134,8 @@ def write_results(
     folder.write_json(folder.provenance_path, origin)
     table = record_table(log, constants)
     if error is not None:
-        row = failure_row(log, spec.budget.initial.size, constants, error)
-        table = records.concatenate([table, records.to_table([row])])
+        failure = records.to_table([failure_row(log, spec.budget.initial.size, constants, error)])
+        table = records.concatenate([table, failure]) if _is_sound(table, folder.key) else failure
     records.check(table, folder.key)
     written = {path.name: path for path in (folder.timings_path, folder.provenance_path)}
     if log.snapshots:

@@ -89,6 +89,8 @@ def record_crash(spec: TrialSpec, store: Path, data: Path, message: str, stack: 
     error = PlumblineError(f"{message} ({place})" if place else message)
     error.add_note(stack)
     with folder.lock():
+        if folder.sound():  # another process has ended it since
+            return folder
         session = TrialSession(spec, folder, data, tuple, CPU, Ration(), SharedCache(), 1, None)
         session.log, _ = session.checkpoint.restore()
         session.fail(error)
