@@ -26,6 +26,13 @@ def problem() -> TabularProblem:
     return TabularProblem(X[:4], y[:4], X[4:], y[4:])
 
 
+@pytest.mark.parametrize("rows", [0, 3])
+def test_a_table_without_a_value_is_refused(rows: int) -> None:
+    X = torch.arange(2.0 * rows, dtype=torch.float64).view(rows, 2)
+    with pytest.raises(PlumblineError, match=f"a table of {rows} rows to choose from, none of which has a value"):
+        TabularProblem(X, torch.full((rows,), torch.nan, dtype=torch.float64), X[:0], X[:0, 0])
+
+
 def test_looks_rows_up_in_any_order_and_shape(problem: TabularProblem) -> None:
     X = problem.candidates[[2, 0, 2]]
     assert problem(X, noise=False).tolist() == [-2.0, 0.1, -2.0]

@@ -10,10 +10,14 @@ import torch
 from botorch.test_functions import Branin
 from handy import Make, Register, bytes_of, each, interrupted, rows_of
 
+from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.methods.base import Method, Proposal
+from plumbline.problems.base import Context, Problem
 from plumbline.problems.build import problem_of
+from plumbline.problems.options import ProblemOptions
 from plumbline.registry.references import InitialDesign
+from plumbline.spaces.stepped import Stepped
 from plumbline.store.spec import Budget, TrialSpec
 from plumbline.trials import run_trial, trial
 from plumbline.trials.trial import Trial
@@ -231,3 +235,29 @@ def test_warnings_given_once_a_process_are_recorded_in_every_round(
     spec = cheap_spec("branin", "warning", rounds=3, options={})
     events = [row["events"] for row in rows_of(run_trial(spec, tmp_path, tmp_path)) if row["iteration"]]
     assert events == [["UserWarning"]] * 3
+
+
+def test_snapshots_of_several_inputs_are_refused_before_anything_runs(cheap_spec: Make, tmp_path: Path) -> None:
+    spec = cheap_spec("branin", "ei", rounds=3, snapshots={"rounds": [3]})
+    with pytest.raises(PlumblineError, match=r"diagnostics\.snapshots: .* 'branin' has 2"):
+        Trial(spec, tmp_path)
+
+
+@pytest.mark.parametrize("design", ["uniform", "sobol", "two-corners"])
+def test_initial_points_are_on_the_steps_on_which_they_are_evaluated(
+    design: str, cheap_spec: Make, register: Register, tmp_path: Path
+) -> None:
+    steps = torch.tensor([5.0, 0.0], dtype=torch.float64)
+
+    def stepped(options: ProblemOptions, context: Context) -> Problem:
+        function = Branin(negate=True)
+        return problem_of(function, space=Stepped(function.bounds, steps))
+
+    register("problem", "stepped", stepped, "plumbline.problems.synthetic")
+    spec = cheap_spec("stepped", "random", rounds=0, size=6)
+    initial = InitialDesign(design=design, size=6)
+    spec = spec.model_copy(update={"budget": spec.budget.model_copy(update={"initial": initial})})
+    X = Trial(spec, tmp_path).begin().X
+    counted = (X[:, 0] + 5.0) / 5.0
+    assert torch.equal(counted, counted.round())
+    assert not torch.equal(X[:, 1], X[:, 1].round())

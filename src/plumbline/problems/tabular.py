@@ -39,7 +39,12 @@ class TabularProblem(SyntheticTestFunction):
             values: `N`, to be maximised; NaN where an evaluation fails.
             holdout: `M x d`.
             holdout_values: `M`.
+
+        Raises:
+            PlumblineError: no candidate has a value.
         """
+        if bool(values.isnan().all()):
+            raise PlumblineError(f"a table of {len(values)} rows to choose from, none of which has a value")
         self.dim = candidates.shape[1]
         self.continuous_inds = list(range(self.dim))
         self._optimal_value = float(values[~values.isnan()].max())

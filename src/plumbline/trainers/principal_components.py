@@ -33,11 +33,13 @@ def principal_components(options: ComponentsOptions, context: TrainingContext) -
     """The principal components of standardised descriptors.
 
     Raises:
-        PlumblineError: there are more components than descriptors, or the features are missing.
+        PlumblineError: there are more components than descriptors or rows, or the features are missing.
     """
     if options.components > len(DESCRIPTORS):
         raise PlumblineError(f"components: {options.components} of {len(DESCRIPTORS)} descriptors")
     table = read_features(context.data / "features" / f"{options.dataset}.parquet")
+    if options.components > len(table):
+        raise PlumblineError(f"components: {options.components} of a dataset with {len(table)} rows")
     X = table[list(DESCRIPTORS)].to_numpy("float64")
     scaler = StandardScaler().fit(X)
     seed = int(torch.randint(2**31 - 1, (1,), generator=context.generator))

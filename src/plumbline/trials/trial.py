@@ -31,6 +31,7 @@ from plumbline.problems.evaluation import (
     values,
 )
 from plumbline.spaces.base import checked_points
+from plumbline.spaces.stepped import Stepped, on_steps
 from plumbline.store.spec import TrialSpec
 from plumbline.trials import diagnostics
 from plumbline.trials.log import Log, Step
@@ -90,6 +91,11 @@ class Trial:
         if self.problem.space.sequential and spec.budget.q > 1:
             raise PlumblineError(
                 f"problem {spec.problem.name!r}: a round has one query, not {spec.budget.q}: set q to 1"
+            )
+        if spec.diagnostics.snapshots and self.problem.space.dim != 1:
+            raise PlumblineError(
+                f"diagnostics.snapshots: they are of problems of one input; {spec.problem.name!r} has "
+                f"{self.problem.space.dim}"
             )
         self.domain = Domain(self.problem.space, self.problem.outcomes, self.problem.shift, self.problem.noise_free)
         self.method = self._method(state or {})
@@ -152,6 +158,8 @@ class Trial:
         _seed(stream)
         with plugin_code(whose):
             X = initial_design(initial, self.problem, stream)
+        if isinstance(self.problem.space, Stepped):
+            X = on_steps(X, self.problem.bounds, self.problem.space.steps)
         X = checked_points(whose, X, self.problem.space)
         if len(X) != initial.size:
             raise PlumblineError(f"{whose} returned {len(X)} points, {initial.size} were asked for")

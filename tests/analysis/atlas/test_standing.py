@@ -43,6 +43,15 @@ def test_intervals_of_ranks_cover_the_rank_by_true_means() -> None:
     assert np.mean(covered) > 0.93
 
 
+def test_others_are_judged_by_the_seeds_of_one_s_own() -> None:
+    """The same method with more seeds, of which the others are harder, is no worse."""
+    found = standing(
+        trials_of(mine={"a": [0.2, 0.4]}, same={"a": [0.2, 0.4, 0.9]}, best={"a": [0.3, 0.2, 0.1]}), "mine"
+    )
+    assert found[["method", "rank"]].to_numpy().tolist() == [["best", 1], ["mine", 2], ["same", 2]]
+    assert found["score"].tolist() == pytest.approx([0.25, 0.3, 0.3])
+
+
 def test_nothing_stands_anywhere_without_a_score() -> None:
     nothing = trials_of(mine={"a": [np.nan]}, good={"a": [0.5]})
     assert standing(nothing, "mine").empty

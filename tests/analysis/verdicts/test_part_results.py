@@ -57,6 +57,14 @@ class TestMeasure:
         assert one.found.value == pytest.approx((-7 + 8) / 6)
         assert one.seeds == 2, "of the task with the fewest"
 
+    def test_several_budgets_are_a_range(self) -> None:
+        tables = {"bowl": 160, "valley": 1000}
+
+        def looked_up(task: str, method: str, metric: str) -> pd.DataFrame:
+            return runs(TWO)(task, method, metric).assign(evaluations=tables[task])
+
+        assert part_result(claim_test(also=("valley",)), looked_up, "K").budget == "160 to 1000 evaluations"
+
     def test_several_tasks_one_by_one(self) -> None:
         """Each with all of its seeds: on one the method is ahead in half a seed of four, on the other in all."""
         one = part_result(claim_test(statistic="consistent-wins", also=("valley",)), runs(TWO), "K")

@@ -82,8 +82,9 @@ def budget(test: ClaimTest, runs: Runs) -> tuple[str, int]:
     for table in tables:
         if (known := table["rounds"].mean()) < (rounds := table["of"].max()):
             gaps = f", values in {known:.4g} of {rounds} rounds"
-    evaluations = int(tables[0]["evaluations"].max())
-    return f"{evaluations} evaluations{gaps}", evaluations
+    counts = [int(table["evaluations"].max()) for table in tables]
+    several = f"{min(counts)} to {max(counts)}" if len(set(counts)) > 1 else str(counts[0])
+    return f"{several} evaluations{gaps}", counts[0]
 
 
 def rounds_and_full(test: ClaimTest, runs: Runs, full: Mapping[TaskMethod, int]) -> tuple[int, int]:
