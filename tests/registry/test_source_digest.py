@@ -1,5 +1,7 @@
 """What a digest of source follows, and what it overlooks."""
 
+import importlib
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -146,6 +148,14 @@ def test_a_digest_is_kept_for_the_next_process(fake: Fake, tmp_path: Path, monke
     assert source_digest("fake.parts.one") == digest
 
 
+def test_a_source_that_changes_while_it_runs_gives_no_digest(fake: Fake) -> None:
+    """The code in memory would be stored under the key of the edited one, for good."""
+    source_digest("fake.base")
+    (fake.root / "base.py").write_text("def double(x):\n    return 3 * x\n")
+    with pytest.raises(PlumblineError, match="has changed while this process ran: start it again"):
+        source_digest("fake.parts.one")
+
+
 def test_a_home_that_cannot_be_written_keeps_none(fake: Fake, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where the folder would be")
     assert len(source_digest("fake.base")) == 16
@@ -267,6 +277,25 @@ class TestCodeOutside:
         before = fake.digests()["parts.two"]
         (home / "mybo/sibling.py").write_text("later = 3\n")
         assert fake.digests()["parts.two"] != before
+
+    def test_a_notebook_sees_what_is_new_and_what_was_loaded_again(
+        self, home: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (home / "alone.py").write_text("x = 1\n")
+        monkeypatch.delitem(sys.modules, "alone", raising=False)
+        before = sources.outside("alone")
+        alone = importlib.import_module("alone")  # as a trial loads it once it has its key
+        assert sources.outside("later") == {}
+        (home / "later.py").write_text("x = 1\n")
+        (home / "alone.py").write_text("x = 22\n")
+        sources.look_again()
+        assert "later" in sources.outside("later")
+        with pytest.raises(PlumblineError, match=r"'alone' has changed since Python loaded it: reload it"):
+            sources.outside("alone")
+        importlib.reload(alone)
+        sources.look_again()
+        assert sources.outside("alone") != before
+        assert sources.outside("alone") == sources.outside("alone")
 
     def test_installed_packages_go_by_their_version(self, home: Path, fake: Fake) -> None:
         installed = home / "site-packages"

@@ -263,6 +263,9 @@ class Bench:
             PlumblineError: the number of cores is below 1, the timeout is not above 0, or the machine killed a
                 process.
         """
+        from plumbline.store.keys import look_again
+
+        look_again()
         specs = [spec.with_seed(seed) for spec in self.specs.values() for seed in range(self.seeds)]
         folders = run_each(specs, store, self.data, cores, timeout)
         for task, spec in self.specs.items():

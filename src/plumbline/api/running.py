@@ -231,10 +231,11 @@ def run_specs(
     """
     from plumbline.core.device import device_called
     from plumbline.store.folder import TrialFolder
-    from plumbline.store.keys import trial_key
+    from plumbline.store.keys import look_again, trial_key
     from plumbline.trials.runner import run_trials
     from plumbline.trials.timeouts import timeout_of_trials
 
+    look_again()
     folders = [TrialFolder(store, trial_key(spec, data)) for spec in specs]
     with one_thread(), timeout_of_trials(timeout, folders), watching(log, reasons) as watch:
         return run_trials(specs, store, data, watch, device_called(device), lockstep=lockstep)

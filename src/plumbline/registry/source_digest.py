@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
+from importlib import invalidate_caches
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from pathlib import Path
@@ -240,6 +241,9 @@ def _kept(modules: tuple[str, ...]) -> dict[str, Any]:
     """Return the digest of the code of this package that `modules` depend on, and the names outside that it imports.
 
     Kept for the next process: this package's files are those of its cache folder. Files outside may change under it.
+
+    Raises:
+        PlumblineError: this package's files have changed since the process began, and are others than it runs.
     """
     # Another version of Python may unparse the same syntax tree differently.
     name = "\n".join([sys.implementation.cache_tag, *modules])
@@ -248,6 +252,8 @@ def _kept(modules: tuple[str, ...]) -> dict[str, Any]:
         kept = files.read_json(path, ["digest", "outside"])
         if len(bytes.fromhex(kept["digest"])) == 8 and all(isinstance(name, str) for name in kept["outside"]):
             return kept
+    if package_digest.__wrapped__() != package_digest():
+        raise PlumblineError("the source of plumbline has changed while this process ran: start it again")
     inner = closure(*modules)
     lines = (f"{module} {_digest(module)}" for module in inner)
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
@@ -279,8 +285,33 @@ def _reaches(*modules: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def outside(*modules: str) -> dict[str, str]:
-    """Return the digests of one's own modules outside of this package that `modules` depend on, by name."""
-    return {module: _digest(module)[:16] for module in _reaches(*modules)[1]}
+    """Return the digests of one's own modules outside of this package that `modules` depend on, by name.
+
+    Raises:
+        PlumblineError: Python has loaded one of them, and its file has changed since.
+    """
+    found = {module: _digest(module)[:16] for module in _reaches(*modules)[1]}
+    for module, digest in found.items():
+        spec = getattr(sys.modules.get(module), "__spec__", None)  # a new one after each reload
+        known, before = _LOADED.get(module, (None, digest))
+        if spec is not None and before != digest and (known is None or known is spec):
+            _LOADED[module] = spec, before
+            raise PlumblineError(
+                f"module {module!r} has changed since Python loaded it: reload it (importlib.reload), or restart"
+            )
+        _LOADED[module] = spec, digest
+    return found
+
+
+_LOADED: dict[str, tuple[ModuleSpec | None, str]] = {}
+"""What one's own modules were loaded from when their digest was last taken, None before they were, and the digest."""
+
+
+def look_again() -> None:
+    """Forget what was read of one's own modules: in a notebook they change while Python runs."""
+    invalidate_caches()
+    for cached in (_spec, _installed, _tree, _imports, _imports_outside, _digest, _reaches, source_digest):
+        cached.cache_clear()
 
 
 def installed(*modules: str) -> list[str]:

@@ -19,6 +19,7 @@ from plumbline.registry.references import (
     short_digest,
 )
 from plumbline.registry.source_digest import installed, outside, source_digest
+from plumbline.registry.source_digest import look_again as look_again_at_sources
 from plumbline.store.provenance import versions
 from plumbline.store.spec import TrialSpec
 
@@ -92,6 +93,12 @@ def _dependencies(parts: str) -> Dependencies:
     tops = {module.partition(".")[0] for module in named}
     libraries |= {distribution_of(top) or top for top in tops.intersection(installed(*named))}
     return Dependencies(tuple(sorted(modules)), tuple(sorted(paths)), tuple(sorted(libraries)))
+
+
+def look_again() -> None:
+    """Forget what was read of a user's own code, which may have changed since in the same process."""
+    _dependencies.cache_clear()
+    look_again_at_sources()
 
 
 def _of_trial(spec: TrialSpec) -> Dependencies:
