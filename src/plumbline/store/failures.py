@@ -32,8 +32,8 @@ def failed_trials(store: Path) -> list[tuple[TrialFolder, str, str]]:
     return failed
 
 
-OUTPUT = re.compile(r"[0-9a-f]{16}\.parquet")
-"""Names of the outputs of jobs, in the folders of a task and a method."""
+OUTPUT = re.compile(r"[^/]+/[^/]+/[0-9a-f]{16}\.parquet")
+"""Outputs of the workflow's jobs, in the folders of a task and a method (`Chunk.path`)."""
 
 ENDS = ("error.json", "records.parquet")
 """Files that say how a trial ended."""
@@ -53,7 +53,7 @@ def forget_failures(folders: Iterable[TrialFolder], trials: Path) -> list[Path]:
     """Clear the errors, and remove the job outputs that contain them, so that Snakemake reruns only those jobs.
 
     All job outputs are read before anything is removed. A damaged one is set aside, with a warning: its job runs again.
-    Files that are not named as outputs are (`Chunk.path`) stay untouched.
+    Other tables that cannot be read, or have no keys of trials, are somebody else's, and stay untouched.
 
     Returns:
         The removed files. The other trials of a removed job remain done in the store.
@@ -63,12 +63,13 @@ def forget_failures(folders: Iterable[TrialFolder], trials: Path) -> list[Path]:
         return []
     keys = {folder.key for folder in folders}
     concerned, damaged = [], []
-    for path in sorted(path for path in trials.glob("*/*/*.parquet") if OUTPUT.fullmatch(path.name)):
+    for path in sorted(trials.rglob("*.parquet")):
         try:
             if keys & set(records.read_table(path, ["key"])["key"].unique().to_pylist()):
                 concerned.append(path)
         except (PlumblineError, KeyError) as error:
-            damaged.append((path, str(error)))
+            if OUTPUT.fullmatch(path.relative_to(trials).as_posix()):
+                damaged.append((path, str(error)))
     for path in concerned:
         path.unlink()
     for path, reason in damaged:

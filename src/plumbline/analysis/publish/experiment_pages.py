@@ -171,7 +171,6 @@ def experiment_page(
         found=found,
         run=found.about is not None,
         status=status_of(study, experiment, found, atlas),
-        edition=relpath(atlas, folder),
         preset=preset,
         methods=titles.methods(methods),
         tasks=tasks_in_words(entries, grid, titles),
