@@ -39,8 +39,8 @@ test: export TMPDIR := $(or $(TMPDIR),$(shell \
 test: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not slurm and not soak and not browser" --ignore tests/benchmarks
 
-# All tests but `soak` and the timings of `bench`: the pipeline runs, a real single-node Slurm, the report and the site in Chromium (each skipped, with the reason,
-# where it cannot be started).
+# All tests but `soak` and the timings of `bench`: the pipeline runs, a real single-node Slurm, the report and the site in
+# Chromium (each skipped, with the reason, where it cannot be started).
 test-all: $(VENV)/installed
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slurm and not soak and not browser"
 	$(BIN)/python -m pytest -m slurm tests/slurm

@@ -247,7 +247,7 @@ class Bench:
         found = list(dict.fromkeys(names)) or usual
         if not found:
             raise PlumblineError(
-                f"none of {', '.join(USUAL)} is on file on these tasks: name others (against): {', '.join(there)}"
+                f"none of {', '.join(USUAL)} is on file on these tasks: name others as `against`: {', '.join(there)}"
             )
         return found
 

@@ -72,7 +72,7 @@ def runs_by_column(experiment: str, folder: str | Path | None = None, metric: st
         find_study(repository, experiment)
         means = (home / f"{experiment}-table.csv").is_file()
         there = f"only means of {experiment} are on file, no single runs" if means else f"no runs of {experiment}"
-        raise PlumblineError(f"{there}: run it, and name its results, results/<preset> (folder)")
+        raise PlumblineError(f"{there}: run it, and name its results as `folder`: results/<preset>")
     if not metric:
         return found.runs
     if metric not in set(found.runs["metric"]):

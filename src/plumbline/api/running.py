@@ -335,13 +335,14 @@ def seed_numbers(seeds: int | Iterable[int]) -> list[int]:
     Raises:
         PlumblineError: none, one that is given twice, more than MAX_SEEDS, or something that is no whole number.
     """
-    several = isinstance(seeds, Iterable) and getattr(seeds, "ndim", 1) > 0  # an array may be one number
-    given = list(islice(seeds, MAX_SEEDS + 1)) if several else [seeds]  # type: ignore[arg-type]
+    if getattr(seeds, "ndim", 1) == 0:  # an array that is one number
+        seeds = seeds.item()  # type: ignore[union-attr]
+    given = list(islice(seeds, MAX_SEEDS + 1)) if isinstance(seeds, Iterable) else [seeds]
     if not all(isinstance(one, SupportsIndex) and not isinstance(one, bool) for one in given):
         raise PlumblineError(f"seeds: give their number or a list of whole numbers (got {shown(seeds)})")
-    if (len(given) if several else index(seeds)) > MAX_SEEDS:  # type: ignore[arg-type]
+    if (len(given) if isinstance(seeds, Iterable) else index(seeds)) > MAX_SEEDS:
         raise PlumblineError(f"seeds: at most {MAX_SEEDS:,}")
-    numbers = list(map(index, given)) if several else list(range(index(seeds)))  # type: ignore[arg-type]
+    numbers = list(map(index, given)) if isinstance(seeds, Iterable) else list(range(index(seeds)))
     if not numbers:
         raise PlumblineError("no seeds: give their number or a list of them")
     if len(set(numbers)) < len(numbers):

@@ -206,7 +206,7 @@ def _one_of(records: Records, methods: Sequence[str], task: str, lacking: Sequen
         return found[0]
     names = ", ".join(methods)
     if found:
-        raise PlumblineError(f"{names}: runs on {task!r} are in {', '.join(found)}: name one of them (experiment)")
+        raise PlumblineError(f"{names}: runs on {task!r} are in {', '.join(found)}: name one of them as `experiment`")
     if means := records.only_means(methods, task):
         raise PlumblineError(
             f"{names}: only means over seeds are on file of {task!r} ({', '.join(means)}), and no single runs: run them"
