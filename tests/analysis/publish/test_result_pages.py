@@ -5,17 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import made_evidence as made
+import numpy as np
 import pandas as pd
 import pytest
 
 from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
-from plumbline.analysis.publish.estimates import Estimate, percent, percent_interval, rounded, with_interval
+from plumbline.analysis.publish.estimates import Estimate, interval, percent, percent_interval, rounded, with_interval
 from plumbline.analysis.publish.figure_kinds import FigureKinds
 from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages, write_result_pages
 from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
+from plumbline.statistics.means import Mean
 from plumbline.study.claims import Claim
 from plumbline.study.plan import load_plan
 from plumbline.study.settings import read_config
@@ -46,9 +48,14 @@ ROW = dict.fromkeys(COLUMNS, "") | {
 }
 
 
+RULE = Mean(np.array([-1.0, -2.0, -1.5, -1.2, -1.9]), "E   a b")
+PAIRED = Estimate(RULE.value, *RULE.interval())
+"""The differences of the runs below, with the interval by which claims are judged."""
+
+
 @pytest.fixture
 def reference(tmp_path: Path) -> Path:
-    """Reference results of one claim and one experiment with three seeds of two methods."""
+    """Reference results of one claim and one experiment with five seeds of two methods."""
     claims = [
         ROW,
         ROW | {"statistic": "difference of final regret, a - b on ridge: less than 0", "outcome": "open", "seeds": 10},
@@ -59,7 +66,7 @@ def reference(tmp_path: Path) -> Path:
     table = {
         "task": ["bowl"] * 2,
         "method": ["a", "b"],
-        "seeds": [3, 3],
+        "seeds": [5, 5],
         "regret": [2.0, 3.5],
         "regret ±": [0.1, 0.2],
         "asked for": ["15/2.5/0", "7/7/7"],
@@ -67,7 +74,7 @@ def reference(tmp_path: Path) -> Path:
     pd.DataFrame(table).to_csv(tmp_path / "E" / "E-table.csv", index=False)
     runs = [
         {"task": "bowl", "method": method, "metric": "regret", "seed": seed, "last": last, "mean": 2 * last}
-        for method, values in {"a": (1.0, 2.0, 3.0), "b": (2.0, 4.0, 4.5)}.items()
+        for method, values in {"a": (1.0, 2.0, 3.0, 2.0, 2.0), "b": (2.0, 4.0, 4.5, 3.2, 3.9)}.items()
         for seed, last in enumerate(values)
     ]
     pd.DataFrame(runs).to_parquet(tmp_path / "E" / "E-runs.parquet")
@@ -101,11 +108,11 @@ def filled_in(reference: Path, template: str) -> str:
         ('mean("E", "b")|f(1)', "3.5"),
         ('error("E", "a", "bowl", "regret")|f(1)', ".1"),
         ('numbers("E", "asked for", method="a")[1:]|sum|f(1)', "2.5"),
-        ('diff("E", "a", "b")|est(2)', "-1.50 (-2.74 to -.26)"),
+        ('diff("E", "a", "b")|est(2)', f"-1.52 ({interval(PAIRED, 2)})"),
         ('diff("E", "a", "b", of="mean")|f(0)', "-3"),
-        ('ahead("E", "b", "a")', "3"),
-        ('above("E", "b", 3)', "2"),
-        ('final_mean("E", "b", "regret")|f(1), final_median("E", "b", "regret")|f(1)', "('3.5', '4.0')"),
+        ('ahead("E", "b", "a")', "5"),
+        ('above("E", "b", 3)', "4"),
+        ('final_mean("E", "b", "regret")|f(1), final_median("E", "b", "regret")|f(1)', "('3.5', '3.9')"),
         ('over_rounds("E", "a", "regret")|f(0)', "4"),
     ],
 )

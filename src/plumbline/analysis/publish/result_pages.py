@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
-from scipy.stats import ttest_1samp
 
 from plumbline.analysis.publish.estimates import (
     Estimate,
@@ -42,6 +41,7 @@ from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import read_csv, write_text
+from plumbline.statistics.means import Mean
 from plumbline.store.records import read_table as read_records
 from plumbline.study.experiments import Study
 from plumbline.study.verdicts import MEANINGS, unbroken, with_shape
@@ -232,7 +232,7 @@ class ReferenceNumbers:
     def diff(
         self, experiment: str, method: str, baseline: str, task: str = "", metric: str = "", of: str = "last"
     ) -> Estimate:
-        """The mean of the seeds' differences of two methods, with Student's interval.
+        """The mean of the seeds' differences of two methods, with the interval of the verdict rule.
 
         Raises:
             PlumblineError: no runs of the two.
@@ -242,11 +242,10 @@ class ReferenceNumbers:
             if name not in values:
                 raise unknown("method", name, values.columns)
         apart = (values[method] - values[baseline]).dropna()
-        found = ttest_1samp(apart, 0.0).confidence_interval()
+        inferred = Mean(apart.to_numpy(dtype=float), " ".join([experiment, task, metric, method, baseline]))
+        low, high = inferred.interval()
         higher = float(((apart > 0) + 0.5 * (apart == 0)).mean())
-        return Estimate(
-            float(apart.mean()), float(found.low), float(found.high), float(apart.median()), higher, len(apart)
-        )
+        return Estimate(inferred.value, low, high, inferred.median, higher, inferred.n)
 
     def ahead(self, experiment: str, method: str, baseline: str, task: str = "", metric: str = "") -> int:
         """The number of seeds in which a method ends with a higher value than another."""
