@@ -18,7 +18,7 @@ from plumbline.data.sources.molecules import DESCRIPTORS
 from plumbline.models.learned.latent import LinearLatent, read_latent
 from plumbline.problems.base import Context, Notes, Problem, problems
 from plumbline.problems.build import problem_of
-from plumbline.spaces.table import Table
+from plumbline.spaces.table import NONE, Table, row_numbers
 
 
 class TabularProblem(SyntheticTestFunction):
@@ -59,10 +59,10 @@ class TabularProblem(SyntheticTestFunction):
         self.register_buffer("_values", torch.cat([values, holdout_values]))
 
     def _evaluate_true(self, X: Tensor) -> Tensor:
-        same = (X.unsqueeze(-2) == self._rows).all(dim=-1)
-        if not bool(same.any(dim=-1).all()):
+        numbers = row_numbers(self._rows, X)
+        if bool((numbers == NONE).any()):
             raise ValueError("a tabular problem has values at its own rows only")
-        return self._values[same.to(torch.uint8).argmax(dim=-1)]
+        return self._values[numbers]
 
 
 def places(values: Tensor) -> Notes:

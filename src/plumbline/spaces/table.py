@@ -13,6 +13,29 @@ from plumbline.spaces.base import Space
 from plumbline.spaces.search import MultiStart, inside
 
 
+BLOCK = 64
+"""Points that are looked up at once: to compare all rows with all rows would take a byte for each pair and input."""
+
+NONE = -1
+"""Number of the row of a point that is none."""
+
+
+def row_numbers(rows: Tensor, X: Tensor) -> Tensor:
+    """Return the number of the first of `rows` (`N x d`) that each point is, or `NONE`: `X: batch x d -> batch`."""
+    if not len(rows):
+        return torch.full(X.shape[:-1], NONE)
+    numbers = []
+    for points in X.reshape(-1, X.shape[-1]).split(BLOCK):
+        same = (points.unsqueeze(-2) == rows).all(dim=-1)
+        numbers.append(torch.where(same.any(dim=-1), same.to(torch.uint8).argmax(dim=-1), NONE))
+    return torch.cat(numbers).reshape(X.shape[:-1])
+
+
+def without(rows: Tensor, X: Tensor) -> Tensor:
+    """Return the `rows` (`N x d`) that are none of the points `X` (`n x d`)."""
+    return rows[row_numbers(X, rows) == NONE]
+
+
 class Table(Space):
     """Rows to choose from.
 
@@ -34,7 +57,7 @@ class Table(Space):
 
     def rows_outside(self, X: Tensor) -> Tensor:
         """Return a mask of the points `X` (`n x d`) that are no rows: `n` booleans."""
-        return ~(self.rows.unsqueeze(1) == X).all(dim=-1).any(dim=0)
+        return row_numbers(self.rows, X) == NONE
 
     def remaining(self, history: History) -> Tensor:
         """Return the rows that have not been evaluated: `n x d`.
@@ -42,8 +65,7 @@ class Table(Space):
         Raises:
             PlumblineError: all rows have been evaluated.
         """
-        evaluated = (self.rows.unsqueeze(1) == history.X).all(dim=-1).any(dim=-1)
-        rest = self.rows[~evaluated]
+        rest = without(self.rows, history.X)
         if len(rest) == 0:
             raise PlumblineError("every row of the table has been evaluated: lower `rounds` or enlarge `pool`")
         return rest
@@ -79,7 +101,7 @@ class Table(Space):
 
     def without(self, X: Tensor) -> "Table":
         """Return the other rows."""
-        return Table(self.bounds, self.rows[(self.rows.unsqueeze(1) != X).any(dim=-1).all(dim=-1)])
+        return Table(self.bounds, without(self.rows, X))
 
 
 def best_rows(acquisition: AcquisitionFunction, rows: Tensor, q: int) -> Tensor:

@@ -1,0 +1,55 @@
+"""Tables: rows looked up in blocks against brute force, and rows that are left."""
+
+import resource
+import subprocess
+import sys
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from plumbline.spaces.table import BLOCK, NONE, row_numbers, without
+
+
+@given(
+    n_rows=st.integers(0, 12),
+    n_points=st.sampled_from([0, 1, 5, BLOCK, BLOCK + 1, 3 * BLOCK]),
+    d=st.integers(1, 3),
+    seed=st.integers(0, 2**16),
+)
+@settings(max_examples=60, deadline=None)
+def test_rows_are_looked_up_as_by_brute_force(n_rows: int, n_points: int, d: int, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    rows, X = (torch.randint(0, 3, (n, d), generator=generator).double() for n in (n_rows, n_points))
+    table = [tuple(row) for row in rows.tolist()]
+    expected = [table.index(tuple(x)) if tuple(x) in table else NONE for x in X.tolist()]
+    assert row_numbers(rows, X).tolist() == expected
+    points = {tuple(x) for x in X.tolist()}
+    assert without(rows, X).tolist() == [list(row) for row in table if row not in points]
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (2, 3), (0, 2)])
+def test_points_of_any_batch_shape_are_looked_up(shape: tuple[int, ...]) -> None:
+    rows = torch.arange(10.0, dtype=torch.float64).reshape(5, 2)
+    numbers = torch.arange(torch.Size(shape).numel()).reshape(shape) % 5
+    assert torch.equal(row_numbers(rows, rows[numbers]), numbers)
+
+
+LARGE = """
+import torch
+from plumbline.spaces.table import row_numbers, without
+rows = torch.arange(400_000.0, dtype=torch.float64).reshape(20_000, 20)
+assert torch.equal(row_numbers(rows, rows[::50]), torch.arange(0, 20_000, 50))
+assert len(without(rows, rows[::2][:4_000])) == 16_000
+"""
+
+
+def test_a_large_table_is_searched_in_little_memory() -> None:
+    """All rows with all points would take 1.6 GB."""
+
+    def within() -> None:
+        soft = 1_400_000_000
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, soft))
+
+    subprocess.run([sys.executable, "-c", LARGE], check=True, preexec_fn=within)  # noqa: PLW1509
