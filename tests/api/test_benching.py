@@ -190,7 +190,7 @@ def _no_data() -> None:
         ("random", {"seeds": 0}, "no seeds"),
         ("random", {"seeds": [3, 4]}, r"seeds: a whole number or None is wanted \(got \[3, 4\]\)"),
         ("random", {"cores": 0}, r"cores: one or more \(got 0\)"),
-        ("random", {"timeout": 0}, r"timeout: seconds above 0, at most 1e\+09 \(got 0\)"),
+        ("random", {"timeout": 0}, r"timeout: seconds above 0, at most 1e\+09, or inf for no limit \(got 0\)"),
         ("random", {"table": "means"}, "unknown table 'means'"),
     ],
 )

@@ -107,7 +107,7 @@ def test_a_call_that_takes_too_long_is_charged_to_its_code() -> None:
     assert signal.getsignal(signal.SIGALRM) is usual
 
 
-@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf"), 1e300])
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), -float("inf"), 1e300])
 def test_a_timeout_that_no_timer_holds(seconds: float) -> None:
     with pytest.raises(PlumblineError, match="timeout: seconds above 0"), call_timeout(seconds):
         pass
@@ -115,6 +115,11 @@ def test_a_timeout_that_no_timer_holds(seconds: float) -> None:
 
 def test_the_longest_timeout_is_held() -> None:
     sleep_in(LONGEST, "method 'a'", seconds=0)
+
+
+def test_an_infinite_timeout_is_none() -> None:
+    with call_timeout(float("inf")), plugin_code("method 'a'"):
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def sleep_in(timeout: float | None, *culprits: str, seconds: float = 5) -> None:

@@ -1,6 +1,9 @@
 """A trial's place in the store."""
 
 import multiprocessing
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -91,6 +94,28 @@ def test_what_is_there_while_a_trial_runs_goes_when_it_has_ended_well(tmp_path: 
     folder.clear()
     assert not any(path.exists() for path in running)
     folder.clear()
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from plumbline.core.files import atomic
+
+with atomic(Path(sys.argv[1])) as part:
+    part.write_text("half")
+    os.kill(os.getpid(), int(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGTERM])
+def test_what_a_killed_save_left_goes_when_the_trial_runs_again(tmp_path: Path, kind: signal.Signals) -> None:
+    folder = TrialFolder(tmp_path, KEY)
+    killed = subprocess.run([sys.executable, "-c", KILLED, folder.records_path, str(int(kind))], check=False)
+    assert killed.returncode == -kind
+    assert len(list(folder.path.iterdir())) == 1
+    with folder.lock():
+        folder.clear()
+        assert {path.name for path in folder.path.iterdir()} == {".lock", ".lock.owner"}
 
 
 def test_json_is_sorted_and_ends_with_a_line(tmp_path: Path) -> None:

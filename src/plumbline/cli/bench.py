@@ -41,7 +41,8 @@ AgainstOption = Annotated[
     ),
 ]
 TimeoutOption = Annotated[
-    float | None, typer.Option(min=0.1, help="seconds that one call of the method may take; default: 600")
+    float | None,
+    typer.Option(min=0.1, help="seconds that one call of the method may take, inf: no limit; default: 600"),
 ]
 CsvFile = Annotated[Path | None, file_option("--csv", help="write the differences as CSV")]
 LatexFile = Annotated[Path | None, file_option("--latex", help="write a table as LaTeX, with booktabs")]

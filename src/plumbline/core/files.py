@@ -5,6 +5,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 SEAL = b"plumbline, sha256 of what follows: "
 """The beginning of a sealed file; then come the digest in hex, a line end, and the content."""
+
+
+PART = re.compile(r"\..+\.[a-z0-9_]{8}")
+"""Names of the temporary files of `atomic`, in which `tempfile` puts eight characters at the end."""
 
 
 @contextmanager
@@ -40,6 +45,11 @@ def atomic(path: Path) -> Iterator[Path]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def parts_in(folder: Path) -> Iterator[Path]:
+    """The temporary files in a folder that `atomic` left there when it was killed, or uses now."""
+    return (path for path in folder.glob(".*") if PART.fullmatch(path.name))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -98,16 +98,16 @@ def plugin_code(culprit: str) -> Iterator[None]:
 
 @contextmanager
 def call_timeout(seconds: float | None) -> Iterator[None]:
-    """Let each block of `plugin_code` in this block take at most so many seconds; None: as many as it wants.
+    """Let each block of `plugin_code` in this block take at most so many seconds; None or infinite: no limit.
 
     Python is interrupted, and so are sleeping and waiting, but not a loop in compiled code.
 
     Raises:
         PlumblineError: the seconds are not above 0, or more than a timer holds.
     """
-    if seconds is not None and not 0 < seconds <= LONGEST:
-        raise PlumblineError(f"timeout: seconds above 0, at most {LONGEST:g} (got {seconds})")
-    token = _TIMEOUT.set(seconds)
+    if seconds is not None and not (0 < seconds <= LONGEST or seconds == math.inf):
+        raise PlumblineError(f"timeout: seconds above 0, at most {LONGEST:g}, or inf for no limit (got {seconds})")
+    token = _TIMEOUT.set(None if seconds == math.inf else seconds)
     try:
         yield
     finally:

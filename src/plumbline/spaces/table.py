@@ -12,7 +12,6 @@ from plumbline.core.history import History
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import MultiStart, inside
 
-
 BLOCK = 64
 """Points that are looked up at once: to compare all rows with all rows would take a byte for each pair and input."""
 

@@ -162,7 +162,12 @@ class TrialFolder:
             path.unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Remove the temporary files of a trial that ended successfully."""
+        """Remove parts of files that killed saves left, and the checkpoint of a trial that ended successfully.
+
+        The trial must be locked.
+        """
+        for part in files.parts_in(self.path):
+            part.unlink(missing_ok=True)
         if self.done and not self.failed:
             for path in (self.checkpoint_path, self.log_path, self.evaluation_path):
                 path.unlink(missing_ok=True)
