@@ -736,6 +736,15 @@ class TestMeanRanks:
         assert [text.get_text() for text in by_task.texts] == ["1.0", "1.0", "2.0", "2.0", "3.0", "3.0"]
         assert [tick.get_text() for tick in by_task.get_xticklabels()] == ["bowl", "V"]
 
+    def test_methods_with_one_seed_are_named_and_not_ranked(self, folder: Path) -> None:
+        seeds = {"plain": 3, "calibrated": 3, "random": 1}
+        trials = [made.trial("bowl", method, seed) for method, count in seeds.items() for seed in range(count)]
+        found, kind = made.read(folder, *trials), figures["mean-ranks"]
+        asked = kind.options(metrics={"regret": "regret"})
+        labels = [tick.get_text() for tick in kind.build(found, asked).axes[0].get_yticklabels()]
+        assert sorted(labels) == ["calibrated", "plain"]
+        assert asked.shown(found).endswith("over seeds; not ranked, with one seed: random")
+
     def test_nothing_to_rank_is_one_line(self, folder: Path) -> None:
         apart = made.read(folder, made.trial("bowl", "plain"), made.trial("valley", "calibrated"))
         with pytest.raises(PlumblineError, match="nothing to rank"):

@@ -109,6 +109,27 @@ class TestRanking:
         assert (found["seeds"] == 2).all()
         assert found["mean rank"].to_dict() == {"plain": 1.0, "calibrated": 2.0}
 
+    def test_one_seed_of_a_method_does_not_reduce_the_others_to_one(self, folder: Path) -> None:
+        found = self.rows(
+            folder,
+            {
+                ("bowl", "plain"): [1.0, 1.0, 1.0],
+                ("bowl", "calibrated"): [2.0, 2.0, 0.5],
+                ("bowl", "dear"): [0.0],
+                ("valley", "plain"): [0.0, 0.0, 0.0],
+                ("valley", "calibrated"): [1.0, 1.0, 1.0],
+            },
+        ).set_index("method")
+        assert (found["seeds"] == 3).all()
+        assert (found["tasks"] == 2).all(), "valley counts too: the method that is not ranked alone lacks it"
+        assert found["mean rank"].to_dict() == pytest.approx({"plain": 7 / 6, "calibrated": 11 / 6})
+
+    @pytest.mark.parametrize("seeds", [1, 2])
+    def test_methods_of_one_seed_are_ranked_where_half_have_no_more(self, folder: Path, seeds: int) -> None:
+        found = self.rows(folder, {("bowl", "plain"): [1.0] * seeds, ("bowl", "calibrated"): [2.0]})
+        assert found["method"].tolist() == ["plain", "calibrated"]
+        assert (found["seeds"] == 1).all()
+
     def test_ranks_by_another_metric_stand_beside(self, folder: Path) -> None:
         """Plain ends at less regret, and its best observation is the luckier one: of the worse point."""
         runs = {("bowl", "plain"): (1.0, 3.0), ("bowl", "calibrated"): (2.0, 2.0)}

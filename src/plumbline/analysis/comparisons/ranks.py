@@ -17,16 +17,18 @@ class Ranks:
     """Ranks of methods by some metrics.
 
     Attributes:
-        seeds: that all methods have on all tasks: those that count in means over tasks.
+        methods: those that are ranked.
+        seeds: that all of them have on all tasks: those that count in means over tasks.
         tables: by metric and task, seeds x methods; a method without any value of the metric has no column.
     """
 
+    methods: list[str]
     seeds: list[int]
     tables: Mapping[str, Mapping[str, pd.DataFrame]]
 
     @property
     def tasks(self) -> list[str]:
-        """The tasks that all methods ran on."""
+        """The tasks that all ranked methods ran on."""
         return list(next(iter(self.tables.values())))
 
     def of_task(self, metric: str, task: str, method: str) -> float:
@@ -57,14 +59,26 @@ def ranks(found: dict[str, pd.Series]) -> pd.DataFrame:
     return table.rank(axis=1)
 
 
+def with_one_seed(evidence: Evidence) -> list[str]:
+    """Return the methods that have one seed on some task, where most have more.
+
+    They are not ranked: ranks compare methods on the seeds that all of them have, and from one seed nothing can be said
+    of others.
+    """
+    seeds = evidence.rows.groupby(["task", "method"], observed=True)["seed"].nunique()
+    few = seeds.groupby("method", observed=True).min() < 2
+    return [method for method in evidence.methods() if few[method] and few.mean() < 0.5]
+
+
 def ranked(evidence: Evidence, metrics: Sequence[str]) -> Ranks:
-    """Return the ranks of methods on the tasks that all of them ran on.
+    """Return the ranks of methods on the tasks that all of them ran on; those `with_one_seed` have none.
 
     Raises:
         PlumblineError: there is no such task, or no seed that is on all of them.
     """
-    methods = evidence.methods()
-    common = [task for task in evidence.tasks if set(evidence.methods(task)) == set(methods)]
+    left_out = with_one_seed(evidence)
+    methods = [method for method in evidence.methods() if method not in left_out]
+    common = [task for task in evidence.tasks if set(methods) <= set(evidence.methods(task))]
     tables = {
         metric: {
             task: ranks({method: final_values(evidence, task, method, metric) for method in methods}) for task in common
@@ -75,4 +89,4 @@ def ranked(evidence: Evidence, metrics: Sequence[str]) -> Ranks:
     seeds = sorted(set.intersection(*everywhere)) if everywhere else []
     if not seeds:
         raise PlumblineError("no task and seed that all methods have: there is nothing to rank")
-    return Ranks(seeds, tables)
+    return Ranks(methods, seeds, tables)

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from plumbline.analysis.comparisons.ranks import Ranks, ranked
+from plumbline.analysis.comparisons.ranks import Ranks, ranked, with_one_seed
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
@@ -31,8 +31,10 @@ class MeanRanksOptions(OutputOptions):
         return Names(tasks=tuple(self.titles), metrics=tuple(self.metrics))
 
     def shown(self, evidence: Evidence) -> str:
-        """Return what dots and bars are."""
-        return "mean rank and its 95% interval over seeds"
+        """Return what dots and bars are, and which methods have none."""
+        left_out = [evidence.legend(method).label for method in with_one_seed(evidence)]
+        besides = f"; not ranked, with one seed: {', '.join(left_out)}" if left_out else ""
+        return "mean rank and its 95% interval over seeds" + besides
 
 
 @figures.register("mean-ranks", MeanRanksOptions)
@@ -44,8 +46,8 @@ def mean_ranks(evidence: Evidence, options: MeanRanksOptions) -> Figure:
     """
     found = ranked(evidence, tuple(options.metrics))
     first = next(iter(options.metrics))
-    overall_of = {metric: {name: found.overall(metric, name) for name in evidence.methods()} for metric in found.tables}
-    methods = sorted(evidence.methods(), key=lambda method: overall_of[first][method][0])
+    overall_of = {metric: {name: found.overall(metric, name) for name in found.methods} for metric in found.tables}
+    methods = sorted(found.methods, key=lambda method: overall_of[first][method][0])
     figure, ((overall, by_task),) = style.panels(1, 2, sharey=True, width_ratios=[1, 0.35 + 0.11 * len(found.tasks)])
     figure.set_size_inches(4.6 + 0.5 * len(found.tasks), 1.7 + 0.33 * len(methods))
     draw_overall(

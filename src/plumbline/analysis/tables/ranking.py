@@ -36,7 +36,8 @@ class RankingOptions(OutputOptions):
 def ranking(evidence: Evidence, options: RankingOptions) -> pd.DataFrame:
     """Mean rank over tasks and seeds with its 95% interval over seeds, mean rank on each task, and seconds a round.
 
-    Only tasks that all methods ran on count, and on them only seeds that all have. The tasks are what they are: the
+    Only tasks that all methods ran on count, and on them only seeds that all have; methods with one seed, where others
+    have more, are left out. The tasks are what they are: the
     interval says what other seeds would do, not what other problems would. Of further metrics, ranks on single tasks
     are told where they are others than those of the first.
 
@@ -46,7 +47,7 @@ def ranking(evidence: Evidence, options: RankingOptions) -> pd.DataFrame:
     found = ranked(evidence, (options.metric, *options.also))
     first = found.tables[options.metric]
     rows = []
-    for method in evidence.methods():
+    for method in found.methods:
         row: dict[str, object] = {"method": method, "tasks": len(found.tasks), "seeds": len(found.seeds)}
         for metric in found.tables:
             by = "" if metric == options.metric else f" by {metric}"
