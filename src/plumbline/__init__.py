@@ -4,8 +4,8 @@ The functions of `plumbline.api` are here by name, imported when they are first 
 
     import plumbline as pb
 
-    pb.methods()                              # entries of config/methods: a row a method
-    runs = pb.run("ei", "ackley-2", seeds=3)  # trials: a row a seed and evaluation
+    pb.methods()                              # entries of config/methods: one row per method
+    runs = pb.run("ei", "ackley-2", seeds=3)  # trials: one row per seed and evaluation
     pb.run("ucb", "ackley-2", seeds=3)
     pb.compare(["ei", "ucb"], "ackley-2")     # means, and differences paired by seed, with intervals
 """

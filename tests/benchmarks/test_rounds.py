@@ -139,7 +139,7 @@ def test_calibrated_in_closed_form_beside_plain(benchmark, situation):
 @pytest.mark.parametrize("d", [2, 5])
 @pytest.mark.parametrize("n", [10, 30, 60])
 def test_calibrated_beside_plain(benchmark, n, d):
-    """Asked for: 2 at n = 30; 2.2 to 2.6 were measured. A model a split is n fits, and the ratio grows with n."""
+    """Asked for: 2 at n = 30; 2.2 to 2.6 were measured. One model per split is n fits, and the ratio grows with n."""
     domain, history = sampled(n, d)
     benchmark.group = f"calibrated ei, n = {n}, d = {d}"
     benchmark.extra_info["ratio to plain ei"] = ratio = paired_ratio(

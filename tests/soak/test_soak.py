@@ -48,7 +48,7 @@ free: {problem: ackley-5, initial: {design: uniform, size: 3}, rounds: 5000}
 dear: {problem: branin, initial: {design: uniform, size: 3}, rounds: 60, q: 2}
 """
 JOBS = ("trials-free", "trials-dear")
-"""A job a task, the second one of two methods."""
+"""One job per task, the second one of two methods."""
 SNAKEMAKE = ("snakemake", "--cores", "2", "--until", *JOBS, "--nolock", "--rerun-incomplete", "--retries", "1000")
 OF_SNAKEMAKE = 0.15
 """Share of the kills that hit Snakemake itself, and leave its jobs without a master."""

@@ -136,8 +136,8 @@ class Compared(NamedTuple):
         own: those of one's own, with `error`.
         standing: as `analysis.atlas.standing.standing` returns it.
         differences: as `analysis.atlas.standing.paired_differences` returns them.
-        failures: a line a task with failed trials.
-        refusals: a line a task whose trials are not compared.
+        failures: one line per task with failed trials.
+        refusals: one line per task whose trials are not compared.
     """
 
     trials: "pd.DataFrame"

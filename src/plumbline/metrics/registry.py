@@ -30,7 +30,7 @@ class Metric:
         columns: of the records, that it reads besides those that say which evaluation a row is.
         kind: `query`, of a single evaluation, averaged over a round; `running`, of all so far, the last of a round,
             which stands until there is another; `round`, of a whole round.
-        compute: rows to a value a row, NaN where it is not defined.
+        compute: rows to one value per row, NaN where it is not defined.
         streamed: whether MLflow gets it.
         better: which direction is better, empty where neither is: coverage has a level to meet.
         best: the best value there can be, where that is known beforehand.

@@ -21,7 +21,7 @@ def summarise(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
         metric: its name.
 
     Returns:
-        A row a seed with the columns of `SUMMARIES`, and `rounds` that have a value; NaN where a run has none.
+        One row per seed with the columns of `SUMMARIES`, and `rounds` that have a value; NaN where a run has none.
     """
     return summaries(by_round(rows, metric))
 
@@ -30,7 +30,7 @@ def summaries(table: pd.DataFrame) -> pd.DataFrame:
     """Return the summaries of a metric, as `summarise` does.
 
     Args:
-        table: the metric at the end of each round, a row a seed; column 0 is the initial design.
+        table: the metric at the end of each round, one row per seed; column 0 is the initial design.
     """
     rounds = table.drop(columns=0, errors="ignore")
     last = table.iloc[:, -1] if table.shape[1] else pd.Series(index=table.index, dtype=float)

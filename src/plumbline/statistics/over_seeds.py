@@ -23,14 +23,14 @@ Location = Literal["mean", "median"]
 
 
 class Sample(NamedTuple):
-    """A number a seed of a method on one task, and of a baseline on the same seeds, or None: `n` each."""
+    """One number per seed of a method on one task, and of a baseline on the same seeds, or None: `n` each."""
 
     method: Array
     baseline: Array | None
 
 
 Samples = Sequence[Sample]
-"""A sample a task; statistics say whether they are one sample or stand side by side."""
+"""One sample per task; statistics say whether they are one sample or stand side by side."""
 
 
 def pooled(samples: Samples) -> tuple[Array, Array]:

@@ -134,7 +134,7 @@ class LineLog:
 
 
 class ProgressBars:
-    """A terminal with a bar a trial; `bar` makes the observer of one.
+    """A terminal with one bar per trial; `bar` makes the observer of one.
 
     Args:
         reasons: whether the line of a failure says why.

@@ -23,7 +23,7 @@ def mean_curves(metrics: Mapping[str, pd.DataFrame], names: Collection[str]) -> 
         names: of the metrics whose means are wanted; those that there are not are left out.
 
     Returns:
-        A row a round with the columns `low`, `mean` and `high`; the ends are NaN where one seed alone has a value.
+        One row per round with the columns `low`, `mean` and `high`; the ends are NaN where one seed alone has a value.
     """
     found = {}
     for name in (name for name in names if name in metrics):

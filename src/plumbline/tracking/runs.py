@@ -156,9 +156,9 @@ def trial_metrics(
         kinds: of metrics.
 
     Returns:
-        A row a seed and a column a round, as `as_recorded` has them, all of the same shape. What is not finite is NaN,
-        and metrics without a finite value are left out: unknown regrets, diagnostics of methods without a model, and
-        the widths of sets that are the whole line.
+        One row per seed and one column per round, as `as_recorded` has them, all of the same shape. What is not finite
+        is NaN, and metrics without a finite value are left out: unknown regrets, diagnostics without a model,
+        and the widths of sets that are the whole line.
     """
     rows = frame_of(table)
     wanted = [*(names or streamed()), *(f"{NOTE}{note}" for note in keys(rows["notes"]))]

@@ -15,7 +15,7 @@ from plumbline.methods.base import Method, Predictor, Proposal
 
 
 def assess(forecast: SetPredictive, Y: Tensor, F: Tensor, alphas: Sequence[float]) -> dict[str, Tensor]:
-    """Return scores and coverage of forecasts, a row a point; with several outcomes, those of the joint forecasts.
+    """Return scores and coverage of forecasts, one row per point; with several outcomes, those of the joint forecasts.
 
     Args:
         forecast: made before the observations.

@@ -1,4 +1,4 @@
-"""The forest plot has a line a task, and is as wide as a column."""
+"""The forest plot has one line per task, and is as wide as a column."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 """An edition of the atlas: its files, read and written.
 
-A folder holds a Parquet file a task, `tasks.csv`, `cells.csv` with a row a method and task, be it empty, and
+A folder holds a Parquet file a task, `tasks.csv`, `cells.csv` with one row per method and task, be it empty, and
 `edition.json`. Cells are added as they are finished; one that is there is replaced by one of as many seeds or more.
 """
 
@@ -145,7 +145,7 @@ def check_edition(folder: Path) -> None:
 
 
 def read_rounds(folder: Path, tasks: Iterable[str]) -> pd.DataFrame:
-    """Return the rounds of tasks, a row a task, method, seed and round.
+    """Return the rounds of tasks, one row per task, method, seed and round.
 
     Coverage is 0 or 1, NaN without a forecast: pandas has no truth values with gaps but objects.
 

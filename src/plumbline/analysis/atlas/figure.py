@@ -24,7 +24,7 @@ PANELS = {
 
 ROWS = [one.words for one in (*INTERVENTIONS, *PLACEBOS)]
 
-LABELS = [one.label for one in (*INTERVENTIONS, *PLACEBOS)]
+LABELS = [*(one.words for one in INTERVENTIONS), *(f"placebo: {one.words}" for one in PLACEBOS)]
 
 WIDTH = 27
 """Of the labels of rows, in letters."""
@@ -39,7 +39,7 @@ KEY = "filled: p < .05 after correction or, without a test, an interval that exc
 
 
 def draw(findings: Sequence[Finding], footer: str) -> Figure:
-    """Draw the differences of calibration errors and of scores, a row an intervention, placebos below a line.
+    """Draw the differences of calibration errors and of scores, one row per intervention, placebos below a line.
 
     Args:
         findings: of `interventions.primary` and `beside`; those about a part of the tasks are left out.

@@ -20,14 +20,12 @@ class Intervention(NamedTuple):
     """Methods that differ from their baselines in one thing.
 
     Attributes:
-        words: that thing, as tables and the protocol call it.
-        label: whose idea it is, for the figure.
+        words: that thing, as tables, figures and the protocol call it.
         pairs: the methods with their baselines, over which the primary analysis is.
         further: pairs on file that differ in the same thing, and stand beside it: the protocol does not name them.
     """
 
     words: str
-    label: str
     pairs: tuple[Pair, ...]
     further: tuple[Pair, ...] = ()
 
@@ -41,36 +39,28 @@ class Intervention(NamedTuple):
 INTERVENTIONS = (
     Intervention(
         "recalibrated, models trained on each split",
-        "calibrated BO, models trained on each split",
         (("atlas-calibrated-logei", "atlas-logei"), ("atlas-calibrated-ucb", "atlas-ucb")),
     ),
     Intervention(
         "recalibrated in closed form",
-        "calibrated BO, closed form",
         (("atlas-calibrated-logei-closed", "atlas-logei"), ("atlas-calibrated-ucb-closed", "atlas-ucb")),
     ),
     Intervention(
         "conformal",
-        "conformal BO",
         (("atlas-cei", "atlas-ei"), ("atlas-cucb", "atlas-ucb-level")),
         further=(("atlas-cnei", "atlas-nei"),),
     ),
     Intervention(
         "recalibrated online",
-        "online conformal BO",
         (("atlas-ocbo", "atlas-ei"), ("atlas-locbo-everywhere", "atlas-ei")),
     ),
     Intervention(
         "localised",
-        "localisation, within LOCBO",
         (("atlas-ocbo-l", "atlas-ocbo"), ("atlas-locbo", "atlas-locbo-everywhere")),
     ),
-    Intervention(
-        "sparse process refined with the query", "sparse model: EULBO EI minus ELBO EI", (("eulbo-ei", "elbo-ei"),)
-    ),
+    Intervention("sparse process refined with the query", (("eulbo-ei", "elbo-ei"),)),
     Intervention(
         "guarded",
-        "guard against a wrong model",
         (("atlas-guarded-logei", "atlas-logei"), ("atlas-guarded-jes", "atlas-jes")),
     ),
 )
@@ -79,12 +69,10 @@ INTERVENTIONS = (
 PLACEBOS = (
     Intervention(
         "half the weight of the standard deviation",
-        "placebo: half the weight of the standard deviation",
         (("atlas-ucb-narrow", "atlas-ucb"),),
     ),
     Intervention(
         "twice the weight of the standard deviation",
-        "placebo: twice the weight of the standard deviation",
         (("atlas-ucb-wide", "atlas-ucb"),),
     ),
 )
@@ -136,7 +124,7 @@ class Finding(NamedTuple):
 
 
 def mean_over_tasks(values: pd.Series, analysis: str, of: str) -> Finding:
-    """Return the mean of a number a task; tasks without one are left out."""
+    """Return the mean of one number per task; tasks without one are left out."""
     known = values.dropna().to_numpy(dtype=float)
     if len(known) < 2:
         return Finding(analysis, of, len(known), value=np.nan, low=np.nan, high=np.nan, p=np.nan)

@@ -25,7 +25,7 @@ def mean_over_tasks(values: pd.DataFrame) -> pd.DataFrame:
     Tasks alone are drawn anew: the spread between means over seeds is part of that between tasks.
 
     Args:
-        values: a column a task, NaN where a row has none.
+        values: one column per task, NaN where a row has none.
 
     Returns:
         With the index of `values`: the number of `tasks`, `mean`, `low` and `high`; no interval of one task.

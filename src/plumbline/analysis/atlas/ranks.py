@@ -33,10 +33,10 @@ def beaten(scores: pd.DataFrame) -> pd.DataFrame:
     Of two methods with the same mean, each counts as half beaten by the other.
 
     Args:
-        scores: a row a trial: `task`, `method`, and `score`, of which less is better; trials without one are left out.
+        scores: one row per trial: `task`, `method`, and `score`, of which less is better; others do not count.
 
     Returns:
-        A row a method and task: `task`, `method`, `score`, its mean over seeds, and `beaten`.
+        One row per method and task: `task`, `method`, `score`, its mean over seeds, and `beaten`.
     """
     means = scores.dropna(subset="score").groupby(["task", "method"], observed=True)["score"].mean().reset_index()
     of_task = means.groupby("task", observed=True)["score"]
@@ -53,8 +53,8 @@ def standings(scores: pd.DataFrame, tracks: Mapping[str, Iterable[str]]) -> pd.D
         tracks: tasks, by the name of their track.
 
     Returns:
-        A row a track and method: `track`, `method`, `tasks`, the number that it has results on, and the means over them
-        of `score` and `beaten`, the latter with its 95% interval over tasks, `low` to `high`.
+        One row per track and method: `track`, `method`, `tasks`, the number that it has results on, and the means over
+        them of `score` and `beaten`, the latter with its 95% interval over tasks, `low` to `high`.
     """
     of_task = beaten(scores)
     found = []
@@ -80,7 +80,7 @@ def at_cost(rounds: pd.DataFrame, cost: float) -> pd.DataFrame:
         cost: of an evaluation, in seconds.
 
     Returns:
-        A row a trial: `task`, `method`, `seed`, and the last `normalised_regret` of that time, as `score`.
+        One row per trial: `task`, `method`, `seed`, and the last `normalised_regret` of that time, as `score`.
     """
     ordered = rounds.sort_values([*TRIAL, "round"], kind="stable")
     own = ordered["fit_seconds"].fillna(0) + ordered["acquire_seconds"].fillna(0)
@@ -97,7 +97,7 @@ def performance_profile(rounds: pd.DataFrame) -> pd.DataFrame:
         rounds: as `scores.with_regret` returns them.
 
     Returns:
-        A row a method and level of `WITHIN`, `method` and `at` in the index, and a column a task.
+        One row per method and level of `WITHIN`, `method` and `at` in the index, and one column per task.
     """
     ends = rounds.groupby(TRIAL, observed=True)["normalised_regret"].last().dropna()
     return _by_task({level: ends <= level for level in WITHIN})
@@ -120,7 +120,7 @@ def data_profile(rounds: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_task(of_trials: Mapping[float, pd.Series]) -> pd.DataFrame:
-    """Return the share of the seeds of each method for which something is true: a row a method and key."""
+    """Return the share of the seeds of each method for which something is true: one row per method and key."""
     shares = pd.concat(
         {at: one.groupby(level=["method", "task"], observed=True).mean() for at, one in of_trials.items()}, names=["at"]
     )
@@ -162,8 +162,8 @@ def profiles(rounds: pd.DataFrame, tasks: pd.DataFrame) -> pd.DataFrame:
         tasks: as `edition.read_tasks` returns them.
 
     Returns:
-        A row a profile (`performance` or `data`), `track`, `method` and place `at` on its axis: the number of `tasks`
-        and the mean `share` over them, with its 95% interval, `low` to `high`.
+        One row per profile (`performance` or `data`), `track`, `method` and place `at` on its axis: the number of
+        `tasks` and the mean `share` over them, with its 95% interval, `low` to `high`.
     """
     found = {}
     for profile, of_task in {"performance": performance_profile(rounds), "data": data_profile(rounds)}.items():

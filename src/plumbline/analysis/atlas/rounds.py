@@ -1,4 +1,4 @@
-"""What the atlas keeps of a cell, a method on a task: a row a seed and round."""
+"""What the atlas keeps of a cell, a method on a task: one row per seed and round."""
 
 import numpy as np
 import pandas as pd

@@ -24,7 +24,7 @@ def score_table(
     titles: Mapping[str, str] | None = None,
     legends: Mapping[str, Legend] | None = None,
 ) -> str:
-    """Return the table, for the package booktabs: all tasks first, then a block a task.
+    """Return the table, for the package booktabs: all tasks first, then one block per task.
 
     Args:
         trials: as `scores.trials` returns them.

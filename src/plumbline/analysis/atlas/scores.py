@@ -37,7 +37,7 @@ def with_regret(rounds: pd.DataFrame) -> pd.DataFrame:
 
 
 def trials(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return a row a trial.
+    """Return one row per trial.
 
     The columns are `task`, `method`, `seed`; `score`, the mean normalised regret over the rounds, `early` that of
     the first ten, and `final` that after the last; after the last round, `observed` that of the best observation, and

@@ -29,7 +29,7 @@ def standing(trials: pd.DataFrame, mine: str) -> pd.DataFrame:
         mine: the method that says which tasks and seeds.
 
     Returns:
-        A row a method, none without such a task: `method`, `rank` by `score` with its 95% interval `rank_low` to
+        One row per method, none without such a task: `method`, `rank` by `score` with its 95% interval `rank_low` to
         `rank_high`, and the means of `MEASURED`, first over seeds, then over tasks. Ties share the better rank.
     """
     own = trials.loc[(trials["method"] == mine) & trials["score"].notna(), ["task", "seed"]]

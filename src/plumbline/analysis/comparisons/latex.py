@@ -25,7 +25,7 @@ def latex_table(frame: pd.DataFrame, location: str = "mean") -> str:
 
 
 def floating_table(headers: Sequence[str], blocks: Mapping[str, pd.DataFrame], words: str) -> str:
-    """Return a floating table: under each heading a row a method.
+    """Return a floating table: under each heading one row per method.
 
     Args:
         headers: of the six columns.

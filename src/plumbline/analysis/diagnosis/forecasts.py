@@ -71,7 +71,7 @@ def forecasts_of(table: pd.DataFrame, source: str = "the table", unit: str = "ro
     """Return the forecasts in a table.
 
     Args:
-        table: a row a forecast, with columns `y`, `mean`, `sd`; `round`, and inputs `x1`, ... where there are any.
+        table: one row per forecast, with columns `y`, `mean`, `sd`; `round`, and inputs `x1`, ... where there are any.
         source: for messages.
         unit: what its index counts.
 

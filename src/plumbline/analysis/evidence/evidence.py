@@ -97,7 +97,7 @@ class Evidence:
         return self.rows.iloc[self._places[task, method]]
 
     def by_round(self, task: str, method: str, metric: str) -> pd.DataFrame:
-        """Return a metric of one method on one task at the end of each round: a row a seed, a column an iteration.
+        """Return a metric of one method on one task at the end of each round: one row per seed, a column an iteration.
 
         Raises:
             PlumblineError: there are no trials.

@@ -69,7 +69,7 @@ class Filed:
         return not _of(self.rounds, task, method, metric).empty
 
     def by_round(self, task: str, method: str, metric: str) -> pd.DataFrame:
-        """Return a metric at the end of each round: a row a seed, a column an iteration.
+        """Return a metric at the end of each round: one row per seed, a column an iteration.
 
         Raises:
             NotOnFileError: it is not there.

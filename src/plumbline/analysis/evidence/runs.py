@@ -1,4 +1,4 @@
-"""Summaries of runs, a row a trial and metric: all that verdicts need, and small enough to commit."""
+"""Summaries of runs, one row per trial and metric: all that verdicts need, and small enough to commit."""
 
 from collections.abc import Iterable
 
@@ -47,7 +47,7 @@ class Runs:
         return {(task, method) for task, method, _ in self.tables}
 
     def __call__(self, task: str, method: str, metric: str) -> pd.DataFrame:
-        """Return the runs of one method on one task by one metric, a row a seed.
+        """Return the runs of one method on one task by one metric, one row per seed.
 
         Raises:
             PlumblineError: there are none.

@@ -85,7 +85,7 @@ def draw_method(ax: Axes, coverage: Array, its: style.MethodStyle, label: str, p
 
 @figures.register("coverage-density", CoverageDensityOptions)
 def coverage_density(evidence: Evidence, options: CoverageDensityOptions) -> Figure:
-    """Kernel estimates, one a method, of the distribution over trials of the coverage of queries."""
+    """Distribution over trials of the coverage of queries, one density estimate per method."""
     columns = panels_of(evidence, options.panels)
     styles = style.method_styles(evidence.legends, evidence.methods())
     figure, axes = style.wrapped_panels(len(columns), sharex=True, sharey=True)

@@ -36,7 +36,7 @@ def in_time(table: pd.DataFrame, seconds: pd.DataFrame, moments: int = 200) -> t
     """Return minutes since the initial design, and the value of each trial at that time.
 
     Args:
-        table: a metric at the end of each round, a row a seed.
+        table: a metric at the end of each round, one row per seed.
         seconds: of the rounds, likewise.
         moments: how many, from when all trials have a value to when the first one ends.
 

@@ -1,4 +1,4 @@
-"""Metrics against evaluations or time, a column a task and a line a method: most figures of the documents."""
+"""Metrics against evaluations or time, one column per task, one line per method: most figures of the documents."""
 
 from collections.abc import Sequence
 from itertools import cycle
@@ -33,7 +33,7 @@ def draw_row(
     options: CurvesOptions,
     beside: bool,
 ) -> list[marks.Extent]:
-    """Draw one panel: a line and a band a method, what the metric should be, and the optimum.
+    """Draw one panel: a line and one band per method, what the metric should be, and the optimum.
 
     Args:
         ax: where to.
@@ -153,7 +153,10 @@ def arrange(rows: int, columns: int, across: int | None, share: bool = True) -> 
 
 @figures.register("curves", CurvesOptions)
 def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
-    """Metrics against evaluations: a row a metric, a column a task (one task: side by side), a line a method."""
+    """Metrics against evaluations: one row per metric, one column per task, one line per method.
+
+    Those of one task stand side by side.
+    """
     options = options.drawable(evidence)
     columns = panels_of(evidence, options.panels)
     styles = style.method_styles(evidence.legends, evidence.methods())

@@ -63,7 +63,7 @@ WIDTH = 7.0
 
 @figures.register("final-dots", FinalDotsOptions)
 def final_dots(evidence: Evidence, options: FinalDotsOptions) -> Figure:
-    """Where a metric ends: mean with its 70% interval, and median; a line goes down the mean of the first."""
+    """Final value of a metric: mean with its 70% interval, and median; a line marks the mean of the first method."""
     dots = dots_of(evidence, options.dots)
     if not dots:
         raise PlumblineError("no trials of any of the dots: nothing to draw")

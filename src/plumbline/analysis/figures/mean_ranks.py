@@ -84,7 +84,7 @@ def draw_overall(ax: Axes, ranks: dict[str, list[tuple[float, float, float]]]) -
 
 
 def draw_tasks(ax: Axes, found: Ranks, methods: list[str], metric: str, words: str, titles: list[str]) -> None:
-    """Draw mean ranks on each task by a metric, a column a task, as numbers on shades; `words` say which metric."""
+    """Draw mean ranks on each task by a metric, one column per task, as numbers on shades; `words` say which metric."""
     table = np.array([[found.of_task(metric, task, method) for task in found.tasks] for method in methods])
     # The darkest shade leaves black numbers readable.
     ax.imshow(table, cmap="Blues_r", vmin=1 - len(methods), vmax=len(methods), aspect="auto")

@@ -93,7 +93,7 @@ def draw_utility(ax: Axes, picture: pd.DataFrame, query: float) -> None:
 
 @figures.register("model-steps", StepsOptions)
 def model_steps(evidence: Evidence, options: StepsOptions) -> Figure:
-    """The model before selected queries of one seed, a row a method, with the utility below."""
+    """The model before selected queries of one seed, one row per method, with the acquisition function below."""
     pictures = pictures_of(evidence, options.task, options.seed)
     task, seed = pictures["task"].iloc[0], pictures["seed"].iloc[0]
     methods = evidence.named(options.methods, task) if options.methods else evidence.methods(task)

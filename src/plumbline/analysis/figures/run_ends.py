@@ -1,4 +1,4 @@
-"""Final values of all runs, a dot a seed: means hide stuck runs, and how few seeds a paper may have."""
+"""Final values of all runs, one dot per seed: means hide stuck runs, and how few seeds a paper may have."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ class RunEndsOptions(OutputOptions):
 
     def shown(self, evidence: Evidence) -> str:
         """Return what dots and bars are."""
-        return "a dot a run; mean and its 95% interval over seeds, and median"
+        return "one dot per run; mean and its 95% interval over seeds, and median"
 
 
 def swarm(values: Array, low: float, high: float) -> Array:
@@ -126,7 +126,7 @@ def draw_panel(
 
 @figures.register("run-ends", RunEndsOptions)
 def run_ends(evidence: Evidence, options: RunEndsOptions) -> Figure:
-    """The last value of each run, a dot a seed; their mean with its 95% interval, and their median, a line."""
+    """The last value of each run, one dot per seed; mean with 95% interval, and median."""
     asked = options.panels or tuple(EndsPanel(task=task) for task in evidence.tasks)
     columns = [panel for panel in asked if evidence.methods(panel.task)]
     if not columns:

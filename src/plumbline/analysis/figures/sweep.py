@@ -183,7 +183,7 @@ def draw_panel(
 
 @figures.register("sweep", SweepOptions)
 def sweep(evidence: Evidence, options: SweepOptions) -> Figure:
-    """The last value of metrics against a parameter, a row a metric; methods without it are bands across."""
+    """Final values against a parameter, one row per metric; methods without the parameter are horizontal bands."""
     over_tasks = points_of_tasks(evidence, options) if options.lines is None else {}
     columns: list[tuple[str, dict[str, list[Point]], list[Point]]] = [("", over_tasks, [])] if over_tasks else []
     if not over_tasks:

@@ -54,7 +54,7 @@ def relative_widths(picture: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_distance(runs: list[pd.DataFrame], bins: int) -> pd.DataFrame:
-    """Return quantiles over runs of their median relative widths, a row a bin of distances that half of them have.
+    """Return quantiles over runs of their median relative widths, one row per bin of distances that half of them have.
 
     Quantiles are observed values: one cannot interpolate between a finite and an infinite one.
     """
@@ -80,7 +80,7 @@ def draw_widths(ax: Axes, found: pd.DataFrame, its: style.MethodStyle, place: in
 
 @figures.register("width-by-distance", WidthByDistanceOptions)
 def width_by_distance(evidence: Evidence, options: WidthByDistanceOptions) -> Figure:
-    """Lengths of sets in credible intervals against the distance to the data, a panel a snapshot; over seeds."""
+    """Length of sets relative to credible intervals against the distance to the data, one panel per snapshot."""
     task = pictures_of(evidence, "")["task"].iloc[0]
     pictures = evidence.snapshots[evidence.snapshots["task"] == task]
     methods = evidence.methods(task)

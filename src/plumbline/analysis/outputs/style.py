@@ -239,7 +239,7 @@ def verdict_styles() -> str:
 
 
 def colours(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """Return a colour a name, in the order given, none of those `taken`; all differ."""
+    """Return one colour per name, in the order given, none of those `taken`; all differ."""
     names, taken = list(names), set(taken)
     free = [PALETTE[name] for name in FREE if PALETTE[name] not in taken]
     if len(names) > len(free):  # no longer distinguishable with colour blindness, but they must differ

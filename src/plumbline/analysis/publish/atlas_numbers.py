@@ -197,7 +197,7 @@ class AtlasNumbers:
         return here.iloc[0]
 
     def _parts(self, columns: Mapping[str, str]) -> str:
-        """Return differences with their intervals, a row an intervention and a column a part of the findings."""
+        """Return differences with their intervals, one row per intervention and one column per part of the findings."""
         found = self.findings[self.findings["of"] != "calibration_error"]
         rows = []
         for one in INTERVENTIONS:
@@ -207,7 +207,7 @@ class AtlasNumbers:
         return table(pd.DataFrame(rows))
 
     def _shares(self, standings: pd.DataFrame, most: int) -> str:
-        """Return shares in percent, a row a method and a column each, the first `most` by the first column.
+        """Return shares in percent, one row per method and a column each, the first `most` by the first column.
 
         Methods that run on less than half of the tasks are left out: their rank rests on a few tasks of one kind.
         """

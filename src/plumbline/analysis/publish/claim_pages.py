@@ -293,7 +293,7 @@ def claim_page(
 def write_claim_pages(
     studies: Sequence[Study], entries: MethodsAndTasks, reference: Path, folder: Path, replies: Path
 ) -> None:
-    """Write a page a claim and an index of them to `folder`.
+    """Write one page per claim and an index of them to `folder`.
 
     Args:
         studies: with the claims.

@@ -58,7 +58,7 @@ KINDS = {
     "claims": ("text/csv", "verdicts on the papers' claims"),
     "figures": ("image/svg+xml", "a figure an experiment"),
     "tables": ("text/csv", "a table an experiment"),
-    "records": ("application/vnd.apache.parquet", "a row an evaluation, an experiment a file"),
+    "records": ("application/vnd.apache.parquet", "one row per evaluation, one file per experiment"),
 }
 """Media types and meanings of what the workflow makes."""
 

@@ -81,7 +81,7 @@ def heading(column: str, titles: Titles) -> str:
 
 
 def grid_of(entries: MethodsAndTasks, experiment: Experiment) -> pd.DataFrame:
-    """The tasks and methods of an experiment, a row a pair: `task`, `method`, `seeds`, `rounds`."""
+    """The tasks and methods of an experiment, one row per pair: `task`, `method`, `seeds`, `rounds`."""
     rows = [
         (task, method, block.seeds or experiment.seeds, block.rounds or entries.tasks[task].budget.rounds)
         for block in experiment.grid

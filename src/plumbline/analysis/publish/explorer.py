@@ -33,9 +33,9 @@ DIGITS = 4
 Explored = dict[str, Any]
 """What the script draws of an experiment.
 
-`methods` have legends, `tasks` titles, `metrics` words; `runs` have a row a task and method: `evaluations`, and by seed
-`seconds` since the initial design and `values` by metric. Where only means are on file, `means` and `errors` by metric
-stand in the place of values. Points without a value are null.
+`methods` have legends, `tasks` titles, `metrics` words; `runs` have one row per task and method: `evaluations`,
+and by seed `seconds` since the initial design and `values` by metric. Where only means are on file, `means` and
+`errors` by metric stand in place of values. Points without a value are null.
 """
 
 
@@ -205,7 +205,7 @@ def costs_on_file(path: Path) -> dict[tuple[str, str], float]:
 
 @cache
 def line_chart() -> str:
-    """Return the Vega-Lite chart of all views as JSON: a line and a band a method, and thin lines of single seeds.
+    """Return the Vega-Lite chart of all views as JSON: a line and one band per method, and thin lines of single seeds.
 
     The script fills in its data sets `lines` and `seeds`, the titles of its axes, and whether they are logarithmic.
     """

@@ -38,7 +38,7 @@ def settings_of(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def places(resolved: ResolvedExperiment) -> pd.DataFrame:
-    """Return a row an evaluation of each trial of an experiment, that says which it is, and nothing of its outcome."""
+    """Return one row per evaluation of an experiment's trials, which identifies it and says nothing of its outcome."""
     frames = []
     for spec, seeds in resolved.trials:
         first, rounds, q = spec.budget.initial.size, spec.budget.rounds, spec.budget.q

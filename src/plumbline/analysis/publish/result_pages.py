@@ -314,7 +314,7 @@ class ReferenceNumbers:
         return self.cell(experiment, metric + kind, **({"task": task} if task else {}), method=method)
 
     def _values(self, experiment: str, metric: str, task: str, of: str) -> pd.DataFrame:
-        """A row a seed and a column a method: of the only metric and the only task where none is named."""
+        """One row per seed and one column per method: of the only metric and the only task where none is named."""
         chosen = self._runs(experiment)
         for name, value in (("metric", metric), ("task", task)):
             known = sorted(chosen[name].unique())

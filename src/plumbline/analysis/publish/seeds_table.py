@@ -18,14 +18,16 @@ EXPECTED = re.compile(r": (less|greater) than ")
 
 
 def seeds_table(studies: Iterable[Study], claims: pd.DataFrame) -> str:
-    """Return a Markdown table, a row a claim that was judged.
+    """Return a Markdown table, one row per claim that was judged.
 
     Args:
         studies: whose claims are shown.
         claims: a table of claims.
     """
-    head = ["claim", "verdict", "the paper's seeds", "ours", "needed", "few look as claimed", "by chance", "telescope"]
-    lines = [f"| {' | '.join(head)} |", "|---|---|--:|--:|--:|--:|--:|---|"]
+    head = (
+        "| claim | verdict | the paper's seeds | ours | needed | draws that look as claimed | by chance | telescope |"
+    )
+    lines = [head, "|---|---|--:|--:|--:|--:|--:|---|"]
     primary = claims[claims["role"] == "primary"]
     for name, claim in claims_of(studies):
         tests = primary[primary["claim"] == name]

@@ -30,7 +30,7 @@ def in_percent(share: float) -> str:
 
 
 def small_samples(claims: pd.DataFrame, order: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the claims of papers with few seeds, a row a claim: name, tested quantity, both numbers of seeds,
+    """Return the claims of papers with few seeds, one row per claim: name, tested quantity, both numbers of seeds,
     `pattern`, `chance`, `favourable` (the least of the parts of the primary test) and verdict.
 
     Args:
@@ -57,7 +57,7 @@ def small_samples(claims: pd.DataFrame, order: Sequence[str] = ()) -> pd.DataFra
 
 
 def draw_small_samples(found: pd.DataFrame) -> Figure:
-    """Draw a bar a claim, as long as the share of small samples that look as claimed, in the colour of our verdict.
+    """Draw one bar per claim, as long as the share of small samples that look as claimed, in the colour of our verdict.
 
     A tick is where the bar would end if methods were alike: there is none where a test does not compare two of them.
     Beside a bar are the numbers of seeds, the paper's of ours, and the verdict.

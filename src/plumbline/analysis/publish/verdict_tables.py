@@ -1,4 +1,4 @@
-"""Verdicts in words: what was estimated, a table with a row a claim, and how many claims have each verdict."""
+"""Verdicts in words: what was estimated, a table with one row per claim, and how many claims have each verdict."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -106,7 +106,7 @@ def seeds_of(tests: pd.DataFrame) -> str:
 def verdict_rows(
     studies: Iterable[Study], claims: pd.DataFrame, doubts: pd.DataFrame, named: bool = True
 ) -> pd.DataFrame:
-    """The verdicts, a row a claim, with those that are not judged yet or not run.
+    """The verdicts, one row per claim, with those that are not judged yet or not run.
 
     Seeds are those of the parts of the primary test, from the fewest to the most; `paper_seeds` are the paper's.
     Estimates have the values that support the claim, and the names of experiments that were not run, or else their
@@ -172,8 +172,8 @@ def verdict_counts(studies: Iterable[Study], claims: pd.DataFrame) -> pd.DataFra
     """Count the claims with each verdict.
 
     Returns:
-        A row a verdict that some claim has, and one with the number of claims; `verdict`, a column a study with claims,
-        and `all`.
+        One row per verdict that some claim has, and one with the number of claims; `verdict`, one column per study with
+        claims, and `all`.
     """
     verdict_of = claims.drop_duplicates("claim").set_index("claim")["verdict"]
     found = {
@@ -188,7 +188,7 @@ def verdict_counts(studies: Iterable[Study], claims: pd.DataFrame) -> pd.DataFra
 
 
 def verdict_summary(studies: Iterable[Study], claims: pd.DataFrame) -> str:
-    """The number of claims with each verdict, as a Markdown table with a column a study and one of totals."""
+    """The number of claims with each verdict, as a Markdown table with one column per study and one of totals."""
     counts = verdict_counts(studies, claims).set_index("verdict").rename(columns={"all": ALL})
     titles = [name if name == ALL else cell(name) for name in counts]
     lines = [f"| verdict | {' | '.join(titles)} |", "|---" + "|--:" * len(titles) + "|"]

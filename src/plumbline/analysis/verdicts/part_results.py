@@ -20,7 +20,7 @@ class PartResult(NamedTuple):
 
     Attributes:
         test: that was made.
-        numbers: a table a task, a row a seed: values of the `method`, and of the `baseline` where the test has one.
+        numbers: one table per task, one row per seed: values of the `method`, and of the `baseline` where there is one.
         found: the inference from these values.
         budget: evaluations of a run, and how complete the runs' values are, in words.
         evaluations: of a run.
@@ -56,7 +56,7 @@ def samples(numbers: Sequence[pd.DataFrame]) -> list[Sample]:
 
 
 def numbers_of(test: ClaimTest, runs: Runs, name: str) -> tuple[pd.DataFrame, ...]:
-    """Return the values of the seeds that all sides of a test have, a table a task.
+    """Return the values of the seeds that all sides of a test have, one table per task.
 
     Raises:
         PlumblineError: no runs, or none that share a seed with a value of the metric.

@@ -61,7 +61,7 @@ def compared(pairs: pd.DataFrame) -> str:
 
 
 def draw_distances(ax: Axes, found: pd.DataFrame) -> None:
-    """Draw how far queries are from the exact model's against how far the ELBO's is, a dot a data set."""
+    """Draw how far queries are from the exact model's against how far the ELBO's is, one dot per data set."""
     pairs = {name: series(found, "distance", name) for name in ("query alone", "EULBO")}
     end = 1.05 * max(ALIKE, *(float(one[axis].max()) for one in pairs.values() for axis in ("x", "value")))
     ax.plot([0, end], [0, end], color="0.6", linewidth=1)

@@ -35,7 +35,7 @@ class SetsOptions(OutputOptions):
 
 @figures.register("well-specified-bands", SetsOptions)
 def well_specified_bands(evidence: Evidence, _: OutputOptions) -> Figure:
-    """Conformal sets with credible sets as outlines, a panel a number of observations."""
+    """Conformal sets with credible sets as outlines, one panel per number of observations."""
     found = evidence.illustration
     truth = series(found, "all", "truth")
     steps = list(dict.fromkeys(found.loc[found["series"] == "query", "panel"]))
