@@ -14,11 +14,15 @@ from plumbline.statistics.over_seeds import (
     Location,
     Sample,
     check_statistic,
+    consistent_wins,
+    difference,
     find_statistic,
     infer,
     mean_and_standard_error,
     mean_interval,
     median_interval,
+    ratio,
+    share_lower,
 )
 
 INF = np.inf
@@ -213,3 +217,38 @@ class TestCheckStatistic:
         else:
             with pytest.raises(AssertionError):
                 infer(name, alone, "mean", "a", {})
+
+
+def two_samples(n: int = 12) -> Sample:
+    generator = np.random.default_rng(3)
+    return Sample(generator.exponential(size=n) + 1.0, generator.exponential(size=n) + 2.0)
+
+
+class TestDeviation:
+    """The standard deviation of a seed, in units of the number, by which effects are drawn."""
+
+    def test_of_a_difference_and_of_a_median_it_is_that_of_the_differences(self) -> None:
+        sample = two_samples()
+        expected = np.std(sample.method - sample.baseline, ddof=1)
+        for location in ("mean", "median"):
+            for threshold in (0.0, -0.7):
+                assert difference([sample], location, "a").deviation(threshold) == pytest.approx(expected)
+
+    def test_of_a_ratio_it_is_in_units_of_the_ratio(self) -> None:
+        """Where both methods' values are so many times as large, all is alike."""
+        sample = two_samples()
+        expected = np.std(sample.method - 0.8 * sample.baseline, ddof=1) / sample.baseline.mean()
+        for unit in (1.0, 1e-6, 1e3):
+            found = ratio([Sample(unit * sample.method, unit * sample.baseline)], "mean", "a")
+            assert found.deviation(0.8) == pytest.approx(expected)
+
+    def test_of_shares_it_is_that_of_a_fair_coin(self) -> None:
+        sample = two_samples()
+        for found in (share_lower([sample], "mean", "a"), consistent_wins([sample, sample], "mean", "a")):
+            assert found.deviation(0.65) == 0.5
+
+    def test_there_is_none_of_one_seed_or_of_infinite_values(self) -> None:
+        one, infinite = Sample(np.ones(1), np.zeros(1)), Sample(np.array([1.0, np.inf]), np.zeros(2))
+        assert all(np.isnan(difference([some], "mean", "a").deviation(0.0)) for some in (one, infinite))
+        alike = Sample(np.ones(5), np.zeros(5))
+        assert difference([alike], "mean", "a").deviation(0.0) == 0.0

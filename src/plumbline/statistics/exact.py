@@ -12,6 +12,10 @@ from plumbline.statistics.inference import CONFIDENCE, POWER, TAIL, Inference
 Array = NDArray[np.float64]
 
 
+FAIR_COIN = 0.5
+"""Standard deviation of a success of probability one half: the unit of shares."""
+
+
 class Median(Inference):
     """The median, by the exact sign test and the order statistics that belong to it.
 
@@ -73,6 +77,10 @@ class Share(Inference):
         """Return 1/2 for a success and -1/2 for none, whatever the threshold."""
         return self.successes - 0.5
 
+    def deviation(self, threshold: float) -> float:
+        """Return one half, the standard deviation of a fair coin."""
+        return FAIR_COIN
+
     @property
     def detectable(self) -> float:
         """How far from one half the probability has to be; infinite where no outcome would do."""
@@ -109,6 +117,10 @@ class ConsistentWins(Inference):
         """The shares of both methods, of all tasks in one."""
         every = np.concatenate(self.wins)
         return Share(every), Share(1 - every)
+
+    def deviation(self, threshold: float) -> float:
+        """Return one half, as of a share."""
+        return FAIR_COIN
 
     def interval(self) -> tuple[float, float]:
         """Return all thresholds that neither test rejects, to half a percent."""

@@ -49,6 +49,14 @@ class Inference(ABC):
         """Return the distance of each value above a threshold; `0` where the number takes more than one value."""
         return np.empty(0)
 
+    def deviation(self, threshold: float) -> float:
+        """Return the standard deviation of a single value, of `beyond(threshold)`, in units of `value`.
+
+        Zero where all are one, NaN where there are fewer than two or one is infinite.
+        """
+        away = self.beyond(threshold)
+        return float(away.std(ddof=1)) if len(away) > 1 and np.isfinite(away).all() else np.nan
+
     @property
     def detectable(self) -> float:
         """How far the number has to be from a threshold for a test of level .05 to see it four times in five.

@@ -160,6 +160,10 @@ class Ratio(Inference):
         """Return `a - threshold b`."""
         return self.a - threshold * self.b
 
+    def deviation(self, threshold: float) -> float:
+        """Return that of `a - threshold b`, divided by the mean of `b`: NaN where there is no ratio."""
+        return super().deviation(threshold) / float(self.b.mean()) if np.isfinite(self.value) else np.nan
+
     @property
     def detectable(self) -> float:
         """How far from 1 the ratio has to be, by Student's test of `a - b`."""

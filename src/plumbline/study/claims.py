@@ -193,6 +193,11 @@ class ClaimTest(Criterion):
         return (self.task, *self.also)
 
     @property
+    def middle(self) -> float:
+        """The middle of the range, or else the threshold."""
+        return sum(self.range) / 2 if self.range is not None else self.threshold
+
+    @property
     def trials(self) -> tuple[tuple[str, str], ...]:
         """The (task, method) that the test needs: of each task the method, then the baseline."""
         baseline = () if self.baseline is None else (self.baseline,)

@@ -37,7 +37,7 @@ def _no_figures_left() -> Iterator[None]:
 
 def row(statistic: str, ours: float, low: float, high: float, **changes: Any) -> dict[str, Any]:
     test = {"claim": "C1", "role": "primary", "statistic": statistic, "ours": ours, "low": low, "high": high}
-    return {**test, "seeds": 25, **changes}
+    return {**test, "seeds": 25, "deviation": 1.0, **changes}
 
 
 def found(*rows: dict[str, Any]) -> pd.DataFrame:
@@ -55,9 +55,10 @@ def test_less_regret_is_better_and_a_greater_value_is() -> None:
     assert (of["estimate"] <= of["high"]).all()
 
 
-def test_a_ratio_is_compared_with_one_and_a_standard_deviation_is_that_of_the_interval() -> None:
-    (ratio,) = found(row("ratio of final regret, cei - ei on levy-5: within 0.8 and 1.25", 1.5, 1.2, 1.8)).itertuples()
-    assert ratio.estimate == pytest.approx(-0.5 / (0.3 * 5 / 2.0638986))
+def test_a_ratio_is_compared_with_one_in_standard_deviations_of_a_seed() -> None:
+    words = "ratio of final regret, cei - ei on levy-5: within 0.8 and 1.25"
+    (ratio,) = found(row(words, 1.5, 1.2, 1.8, deviation=0.25)).itertuples()
+    assert (ratio.estimate, ratio.low, ratio.high) == pytest.approx((-2.0, -3.2, -0.8))
     assert (ratio.low, ratio.high) == pytest.approx((1.6 * ratio.estimate, 0.4 * ratio.estimate))
 
 

@@ -19,7 +19,7 @@ from plumbline.study.methods_and_tasks import MethodsAndTasks
 
 def judged(**changes: Any) -> dict[str, Any]:
     """The row of a test, but for its runs: 12 seeds of mean -1."""
-    usual = {"ours": -1.0, "low": -1.5, "high": -0.5, "seeds": 12, "effect": 1.3, "published": "", "statistic": ""}
+    usual = {"ours": -1.0, "low": -1.5, "high": -0.5, "seeds": 12, "deviation": 0.8, "published": "", "statistic": ""}
     return {**usual, "budget": "8 evaluations", **changes}
 
 
@@ -36,7 +36,7 @@ class TestLane:
         numbers = {("bowl", "calibrated"): values.tolist(), ("bowl", "plain"): [0.0] * 40}
         found = row(part_result(claim_test(), runs(numbers), "K1"), Judgement("holds", 0.01), 1)
         place = lane(claim_test(), found).estimate
-        assert (place - 50) / 50 * REACH == pytest.approx(-values.mean() / values.std(ddof=1), rel=0.05)
+        assert (place - 50) / 50 * REACH == pytest.approx(-values.mean() / values.std(ddof=1), abs=0.005)
 
     def test_a_range_is_in_the_middle(self) -> None:
         found = lane(claim_test(direction="within", range=(-1.2, -0.8)), judged())
@@ -46,12 +46,12 @@ class TestLane:
 
     @pytest.mark.parametrize(("value", "place"), [(0.0, 50), (-0.3, 100), (0.2, 0)])
     def test_without_any_spread_it_is_at_the_threshold_or_at_an_end(self, value: float, place: float) -> None:
-        assert lane(claim_test(), judged(ours=value, low=value, high=value, effect=math.nan)).estimate == place
+        assert lane(claim_test(), judged(ours=value, low=value, high=value, deviation=0.0)).estimate == place
 
-    def test_with_too_few_seeds_for_an_interval_the_effect_places_it(self) -> None:
-        found = lane(claim_test(), judged(low=-math.inf, high=math.inf, seeds=3, effect=1.5))
+    def test_too_few_seeds_for_an_interval_have_a_place(self) -> None:
+        found = lane(claim_test(), judged(low=-math.inf, high=math.inf, seeds=3))
         assert (found.low, found.high) == (0, 100)
-        assert found.estimate == pytest.approx(50 + 50 * 1.5 / REACH)
+        assert found.estimate == pytest.approx(50 + 50 / 0.8 / REACH, abs=0.1)
 
     @pytest.mark.parametrize(
         ("statistic", "said", "place"),
@@ -65,14 +65,14 @@ class TestLane:
     def test_a_published_number_has_a_mark(self, statistic: str, said: dict[str, Any], place: float | None) -> None:
         threshold = {"ratio": 1.0}.get(statistic, 0.0)
         test = claim_test(statistic=statistic, published=said, threshold=threshold)
-        assert lane(test, judged(ours=0.9, low=0.89, high=0.91)).published == place
+        assert lane(test, judged(ours=0.9, low=0.89, high=0.91, deviation=0.01)).published == place
 
     @given(*[st.floats(allow_nan=True, allow_infinity=True)] * 4, st.integers(1, 99), st.booleans())
     def test_nothing_leaves_its_lane(
-        self, ours: float, low: float, high: float, effect: float, seeds: int, ranged: bool
+        self, ours: float, low: float, high: float, deviation: float, seeds: int, ranged: bool
     ) -> None:
         test = claim_test(direction="within", range=(-1.0, 2.0)) if ranged else claim_test()
-        found = lane(test, judged(ours=ours, low=low, high=high, effect=effect, seeds=seeds))
+        found = lane(test, judged(ours=ours, low=low, high=high, deviation=deviation, seeds=seeds))
         for place in (found.estimate, found.low, found.high, *found.claimed):
             assert 0 <= place <= 100
 

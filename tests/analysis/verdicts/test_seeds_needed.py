@@ -3,13 +3,12 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from verdict_rates import REGRETS, TEST, drawn
 
-from plumbline.analysis.verdicts.part_results import PartResult, inferred
+from plumbline.analysis.verdicts.part_results import PartResult
 from plumbline.analysis.verdicts.rule import judgements
-from plumbline.analysis.verdicts.seeds_needed import POWER, deviation, least_effect, seeds_needed, simulated_seeds
+from plumbline.analysis.verdicts.seeds_needed import POWER, least_effect, seeds_needed, simulated_seeds
 from plumbline.study.claims import ClaimTest
 
 NORMAL = REGRETS["normal regrets"]
@@ -79,10 +78,3 @@ def test_counts_of_seeds_are_exact(share: float, expected: float) -> None:
     """Against one half, at a level of .025 on the claimed side."""
     changes = {"statistic": "share-higher", "direction": "greater", "threshold": 0.5, "matters": {"value": share}}
     assert seeds_needed(pilot({"published": {"words": ""}, **changes}), 1) == pytest.approx(expected, abs=3)
-
-
-def test_the_deviation_is_that_of_a_seed() -> None:
-    one = pilot()
-    assert deviation(one) == pytest.approx(np.std(one.numbers[0]["method"] - one.numbers[0]["baseline"], ddof=1))
-    table = pd.DataFrame({"method": [1.0], "baseline": [2.0]})
-    assert np.isnan(deviation(PartResult(one.test, (table,), inferred(one.test, [table], "a"))))

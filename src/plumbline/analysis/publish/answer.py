@@ -13,11 +13,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
 from plumbline.analysis.outputs import style
 from plumbline.core.files import atomic
-from plumbline.statistics.inference import TAIL
 
 TEST = re.compile(
     r"(?:median )?(?P<statistic>difference|distance-difference|ratio) of (?P<of>final|mean) (?P<metric>\w+), "
@@ -78,8 +76,8 @@ def comparisons(claims: pd.DataFrame, same_methods: Mapping[str, str]) -> pd.Dat
         same_methods: one name for methods that differ in their names alone; a name that is not in it is its own.
     """
     tests = claims["statistic"].str.extract(TEST)
-    rows = claims[["role", "ours", "low", "high", "seeds"]].join(tests).dropna(subset="pair")
-    rows = rows.astype(dict.fromkeys(("ours", "low", "high", "seeds"), float))
+    numbers = ["ours", "low", "high", "seeds", "deviation"]
+    rows = claims[["role", *numbers]].join(tests).dropna(subset="pair").astype(dict.fromkeys(numbers, float))
     rows = rows[np.isfinite(rows["high"] - rows["low"])]
     rows = rows.sort_values("role", key=lambda roles: roles != "primary", kind="stable")
 
@@ -102,15 +100,14 @@ def comparisons(claims: pd.DataFrame, same_methods: Mapping[str, str]) -> pd.Dat
 def standardised(rows: pd.DataFrame, signs: pd.Series) -> pd.DataFrame:
     """Return `estimate`, `low` and `high` of tests in standard deviations of a seed, in the order of the estimates.
 
-    A 95% interval of half-width h over n seeds implies a standard deviation of h sqrt(n) / t, with t the quantile of
-    Student's distribution. Where all seeds agree there is none, and the estimate is its sign at the end of the axis.
+    Where all seeds agree there is none, and the estimate is its sign at the end of the axis.
 
     Args:
         rows: of a table of claims.
         signs: 1 where a greater number is better, -1 where a smaller one is.
     """
     null = (rows["statistic"] == "ratio").astype(float)
-    spread = (rows["high"] - rows["low"]) / 2 * np.sqrt(rows["seeds"]) / student.ppf(1 - TAIL, rows["seeds"] - 1)
+    spread = rows["deviation"]
     ends = {}
     for name in ("ours", "low", "high"):
         away = signs * (rows[name] - null)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
-from scipy.special import stdtrit
 
 from plumbline.analysis.publish.claim_pages import Part, Titles, common, compared, measured, small_samples
 from plumbline.analysis.publish.pages import listed
@@ -15,7 +14,6 @@ from plumbline.analysis.publish.verdict_tables import effect, seeds_of
 from plumbline.analysis.verdicts.part_results import describe
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import by_number
-from plumbline.statistics.inference import TAIL
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Study
 
@@ -184,19 +182,13 @@ def part_view(test: ClaimTest | None, row: dict[Any, Any], titles: Titles) -> Pa
 def lane(test: ClaimTest, row: Mapping[str, Any]) -> Lane:
     """Return the line of a test in the forest plot.
 
-    The unit is the standard deviation of a seed that the 95% interval implies: half its width times sqrt(n), divided by
-    the quantile of Student's distribution; with an infinite interval it is that of the effect. Zero is the threshold,
-    with the claimed side at the right, or the middle of the claimed range. Where all seeds agree, what is not at the
-    threshold is at the end of the axis.
+    The unit is the standard deviation of a seed, of shares one half. Zero is the threshold, with the claimed side at
+    the right, or the middle of the claimed range. Where all seeds agree, what is not at the threshold is at the end of
+    the axis.
     """
     low, high = test.range or (test.threshold, math.inf)
-    zero, sign = ((low + high) / 2, 1) if test.range else (test.threshold, -1 if test.direction == "less" else 1)
-    half, seeds = (row["high"] - row["low"]) / 2, max(row["seeds"], 2)
-    unit = half * math.sqrt(seeds) / float(stdtrit(seeds - 1, 1 - TAIL))
-    if math.isinf(unit) and row["effect"]:
-        unit = abs((row["ours"] - zero) / row["effect"])
-    if not 0 < unit < math.inf:
-        unit = math.nan
+    zero, sign = test.middle, 1 if test.range or test.direction != "less" else -1
+    unit = row["deviation"] if 0 < row["deviation"] < math.inf else math.nan
 
     def place(value: float) -> float:
         away = sign * (value - zero)

@@ -90,15 +90,6 @@ def _apart(one: PartResult, first: float, second: float) -> float:
     return abs(second - first) * unit
 
 
-def deviation(one: PartResult) -> float:
-    """Return the standard deviation of a seed in the numbers that the test looks at; NaN where it counts seeds."""
-    if one.test.statistic in (*COUNTED, *TASK_BY_TASK) or one.seeds < 2:
-        return np.nan
-    found = contrasts(one)
-    values = found[0].values if found else one.found.beyond(one.test.threshold)
-    return float(np.std(values, ddof=1)) if np.isfinite(values).all() else np.nan
-
-
 def seeds_needed(one: PartResult, parts: int, as_found: bool = False) -> float:
     """Return the seeds that decide a part with a probability of .9, by the normal approximation.
 

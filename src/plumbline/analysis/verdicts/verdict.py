@@ -31,6 +31,7 @@ COLUMNS = [
     "median",
     "favourable",
     "effect",
+    "deviation",
     "detectable",
     "needed",
     "seeds",
@@ -51,7 +52,8 @@ COLUMNS = [
 Spaces separate the names of `experiments`, and of the `missing` ones, which were not run.
 `p` is the probability on the side of the estimate after Holm's correction; `median` is that of the seeds' differences
 (ratios, values), `favourable` the share of seeds on the claimed side, `effect` the distance to the threshold in
-standard deviations of a seed, and `detectable` the distance detected with power 0.8. `needed` are the seeds that decide
+standard deviations of a seed, `deviation` this standard deviation in units of `ours`, of a share one half, and
+`detectable` the distance detected with power 0.8. `needed` are the seeds that decide
 a part nine times in ten: by an effect that matters, or else by the effect as found. `size_p` is the probability of such
 data were the effect of the published size, after Holm's correction, and `because` why a part cannot show anything.
 `pattern` and `chance` are
@@ -126,6 +128,7 @@ def row(one: PartResult, judged: Judgement, parts: int) -> dict[str, Any]:
         "median": one.found.median,
         "favourable": favourable(one.test, one.found),
         "effect": effect(one.test, one.found),
+        "deviation": one.found.deviation(one.test.middle),
         "detectable": one.found.detectable,
         "needed": seeds_needed(one, parts, judged.outcome in ("holds", "fails")),
         "seeds": one.seeds,
