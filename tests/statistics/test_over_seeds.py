@@ -137,6 +137,16 @@ class TestMedianInterval:
         few_low, _, few_high = median_interval(values[:20])
         assert (few_high - few_low > high - low).all()
 
+    @pytest.mark.parametrize("n", [1, 2, 5, 6, 7, 20, 101])
+    def test_it_is_that_by_which_claims_are_judged(self, n: int) -> None:
+        values = np.random.default_rng(n).exponential(size=(n, 2))
+        with_gaps = np.concatenate([values, np.full((3, 2), np.nan)])
+        low, _, high = median_interval(with_gaps)
+        for column in range(2):
+            ends = Median(values[:, column]).interval()
+            expected = [end if np.isfinite(end) else np.nan for end in ends]
+            assert_allclose([low[column], high[column]], expected)
+
     @pytest.mark.slow
     def test_its_width_is_that_of_theory(self) -> None:
         """The median of n normal values has a standard error of 1.2533 / sqrt(n)."""

@@ -7,15 +7,15 @@ from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy  # its parts at their first use: scipy.stats takes longer to import than pandas
 from numpy.typing import NDArray
 from pydantic import create_model
 from scipy.special import stdtrit
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import Options, parse
-from plumbline.core.seeding import stream_seed
 from plumbline.statistics.exact import ConsistentWins, Median, Share
-from plumbline.statistics.inference import CONFIDENCE, Inference
+from plumbline.statistics.inference import TAIL, Inference
 from plumbline.statistics.means import Mean, Ratio
 
 Array = NDArray[np.float64]
@@ -245,14 +245,19 @@ def student_interval(mean: Array, error: Array, seeds: Array, level: float) -> t
 
 
 def median_interval(values: Array) -> tuple[Array, Array, Array]:
-    """Return the median over the first axis between the ends of its bootstrap interval: low, median, high.
+    """Return the median over the first axis between the ends of its 95% interval by the sign test: low, median, high.
+
+    Those are the values of two ranks, as in `Median`. Fewer than six values have no interval: its ends are NaN.
 
     Args:
-        values: `seeds x rounds`; whole seeds are drawn.
+        values: `seeds x rounds`, NaN where there is none.
     """
-    seeds = len(values)
-    rng = np.random.default_rng(stream_seed("median", seeds, "bootstrap"))
-    medians = np.nanmedian(values[rng.integers(seeds, size=(1_000, seeds))], axis=1)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.nanquantile(medians, [tail, 1 - tail], axis=0)
+    ordered = np.sort(values, axis=0)  # NaN last
+    known = np.sum(~np.isnan(values), axis=0)
+    # The greatest rank, from zero, below which the true median is in at most 2.5% of samples; -1 where there is none.
+    rank = scipy.stats.binom.ppf(TAIL, known, 0.5).astype(np.intp) - 1
+    low, high = (
+        np.where(rank >= 0, np.take_along_axis(ordered, np.where(rank >= 0, place, 0)[np.newaxis], axis=0)[0], np.nan)
+        for place in (rank, known - 1 - rank)
+    )
     return low, np.nanmedian(values, axis=0), high

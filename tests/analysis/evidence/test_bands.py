@@ -18,6 +18,9 @@ VALUES = arrays(np.float64, st.tuples(st.integers(2, 9), st.integers(1, 5)), ele
 def test_every_band_holds_its_middle(kind: BandKind, values: np.ndarray) -> None:
     low, middle, high = band(values, kind, (0.1, 0.9))
     assert low.shape == middle.shape == high.shape == values.shape[1:]
+    if kind == "median-interval" and len(values) < 6:
+        assert np.isnan([low, high]).all(), "so few values have no interval"
+        return
     assert (low <= middle + 1e-9).all()
     assert (middle <= high + 1e-9).all()
 

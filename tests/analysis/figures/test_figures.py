@@ -517,12 +517,19 @@ class TestCurves:
         assert first.get_linewidth() > second.get_linewidth()
 
     @pytest.mark.parametrize("band", ["median-interval", "mean-error", "mean-interval"])
-    def test_every_band_holds_its_middle(self, found: Evidence, band: str) -> None:
-        ax = build("curves", found, rows=[{"metric": "best_f", "label": "best"}], band=band).axes[0]
+    def test_every_band_holds_its_middle(self, folder: Path, band: str) -> None:
+        six = made.read(folder, *(made.trial("bowl", method, seed) for method in made.METHODS for seed in range(6)))
+        ax = build("curves", six, rows=[{"metric": "best_f", "label": "best"}], band=band).axes[0]
         for line, area in zip(ax.lines, bands_of(ax), strict=True):
             low, high = area.get_paths()[0].get_extents().intervaly
             assert low <= line.get_ydata().min()
             assert line.get_ydata().max() <= high
+
+    def test_too_few_seeds_for_the_interval_of_a_median_have_no_band(self, folder: Path) -> None:
+        five = made.read(folder, *(made.trial("bowl", "plain", seed) for seed in range(5)))
+        ax = build("curves", five, rows=[{"metric": "best_f", "label": "best"}], band="median-interval").axes[0]
+        assert not any(area.get_paths() for area in bands_of(ax))
+        assert np.isfinite(ax.lines[0].get_ydata()).all()
 
     def test_a_row_may_have_a_band_of_its_own(self, found: Evidence) -> None:
         row, panels = {"metric": "cumulative_regret", "label": "regret"}, [{"task": "bowl"}]

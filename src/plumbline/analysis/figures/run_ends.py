@@ -12,7 +12,7 @@ from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options
-from plumbline.statistics.over_seeds import mean_interval
+from plumbline.statistics.means import Mean
 
 Array = NDArray[np.float64]
 
@@ -95,7 +95,10 @@ def draw_panel(
             continue
         aside = swarm(scale(seeds), float(everything.min()), float(everything.max()))
         ax.scatter(place + aside, seeds, s=9, color=style.tint(colour, 0.55), linewidths=0, zorder=2)
-        low, mean, high = (float(one) for one in mean_interval(seeds, level=0.95))
+        inferred = Mean(seeds, f"{panel.task} {method} {options.metric}")
+        mean, (low, high) = inferred.value, inferred.interval()
+        if not np.isfinite(low + high):  # too few seeds for an interval
+            low = high = mean
         ax.errorbar(
             [place],
             [mean],
