@@ -3,6 +3,7 @@
 import builtins
 import re
 import sys
+from collections.abc import Iterator
 from os.path import relpath
 from pathlib import Path
 
@@ -69,6 +70,15 @@ NAME = re.compile(r"\S{1,24}")
 
 NUMBERS = re.compile(r"(?:[-–]?[\d.,]+(?:e[-+]?\d+)?%?|to|±|[()\s])+")
 """An estimate with its interval, which is too: `-.009 (-.017 to -.002)`."""
+
+MENTION = re.compile(r"\b(?:[KCLAS]\d{1,2}|(?:CAL|CBO|LOCBO|AABO|BOWH|ATLAS)-[\w-]*\w)\b")
+"""The name of a claim or of an experiment."""
+
+WITH_MENTIONS = re.compile(r"index|(?:results|claims|experiments)/.*|repository/changelog")
+"""Pages on which these names lead to the pages of what they name."""
+
+UNLINKED = (nodes.title, nodes.literal, nodes.literal_block, nodes.reference, nodes.math, nodes.raw)
+"""Where they do not."""
 
 LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 
@@ -173,6 +183,48 @@ def mark_cells(app: Sphinx, doctree: nodes.document, name: str) -> None:
                 code["classes"].append("name")
 
 
+def stack_tables(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Tables with two columns of prose become cards on a phone, where each cell begins with the head of its column."""
+    for table in doctree.findall(nodes.table):
+        heads = [cell.astext() for head in table.findall(nodes.thead) for cell in head.findall(nodes.entry)]
+        rows = [list(row.findall(nodes.entry)) for body in table.findall(nodes.tbody) for row in body.findall(nodes.row)]
+        prose = {place for row in rows for place, cell in enumerate(row) if "prose" in cell["classes"]}
+        if len(prose) < 2 or not heads:
+            continue
+        table["classes"].append("cards")
+        for row in rows:
+            for head, cell in list(zip(heads, row, strict=True))[1:]:
+                if head and cell.astext():
+                    cell[0].insert(0, nodes.inline("", f"{head}: ", classes=["head-of-cell"]))
+
+
+def link_mentions(app: Sphinx, doctree: nodes.document, name: str) -> None:
+    """Names of claims and experiments lead to their pages, except in headings, code and what is a link already."""
+    if not WITH_MENTIONS.fullmatch(name):
+        return
+    for text in list(doctree.findall(nodes.Text)):
+        if text.parent is None or any(isinstance(node, UNLINKED) for node in _above(text)):
+            continue
+        parts, end, words = [], 0, text.astext()
+        for found in MENTION.finditer(words):
+            pages = (f"claims/{found[0]}", f"experiments/{found[0]}")
+            page = next((one for one in pages if one in app.env.found_docs), "")
+            if page in ("", name):
+                continue
+            to = app.builder.get_relative_uri(name, page)
+            link = nodes.reference("", found[0], refuri=to, internal=True, classes=["mention"])
+            parts += [nodes.Text(words[end : found.start()]), link]
+            end = found.end()
+        if parts:
+            text.parent.replace(text, [*parts, nodes.Text(words[end:])])
+
+
+def _above(node: nodes.Node) -> Iterator[nodes.Node]:
+    while node.parent is not None:
+        node = node.parent
+        yield node
+
+
 def link_images(app: Sphinx, doctree: nodes.document, name: str) -> None:
     """Images lead to their files, where a phone enlarges them, and say how large they are, before they are loaded.
 
@@ -218,6 +270,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("include-read", rewrite_included)
     app.connect("doctree-read", unlink_builtins)
     app.connect("doctree-resolved", mark_cells)
+    app.connect("doctree-resolved", stack_tables)
+    app.connect("doctree-resolved", link_mentions)
     app.connect("doctree-resolved", link_images)
     app.connect("autodoc-skip-member", skip_field)
     app.connect("autodoc-process-docstring", escape_docstring, priority=400)

@@ -21,3 +21,8 @@ def test_the_site_builds_without_warnings(tmp_path: Path, one_core: dict[str, st
         text = (site / f"{page}.html").read_text(encoding="utf-8")
         loaded = re.findall(r"<(?:script|img)[^>]* src=\"([^\"]*)|<link[^>]* href=\"([^\"]*)", text)
         assert [one for one in loaded if "//" in "".join(one)] == [], page
+    results = (site / "results" / "index.html").read_text(encoding="utf-8")
+    assert re.search(r'<a class="mention[^>]* href="\.\./claims/C9\.html">C9</a>', results)
+    assert re.search(r'<a class="mention[^>]* href="\.\./experiments/CBO-F5\.html">CBO-F5</a>', results)
+    assert re.search(r'<table class="[^"]*cards', results)
+    assert '<span class="head-of-cell">what holds: </span>' in results

@@ -27,7 +27,7 @@ def test_the_best_stands_first_by_track_and_by_cost() -> None:
         "entry": "ei",
         "tasks": 2,
         "share": 0.25,
-        "low": 0.123,
+        "low": 0.12346,
         "high": 0.5,
     }
     assert found["tracks"]["noisy"][0]["low"] is None

@@ -31,10 +31,10 @@ PAPERS = {
 }
 """Method and baseline that differ in their uncertainty alone, a paper each."""
 
-SEARCH = {"best_f": 1, "incumbent_f": 1, "hypervolume": 1, "regret": -1, "incumbent_regret": -1, "ranking_regret": -1}
-"""Metrics of what a search finds: 1 where greater is better, -1 where less is."""
+SEARCH = {"best_f": -1, "incumbent_f": -1, "hypervolume": -1, "regret": 1, "incumbent_regret": 1, "ranking_regret": 1}
+"""Metrics of what a search finds: 1 where less is better, -1 where greater is."""
 
-CALIBRATION = {"calibration_score": -1, "query_coverage": -1, "query_coverage_gap": -1, "holdout_coverage_gap": -1}
+CALIBRATION = {"calibration_score": 1, "query_coverage": 1, "query_coverage_gap": 1, "holdout_coverage_gap": 1}
 """Metrics of forecasts; of coverage only its distance to the level is compared (`distance-difference`)."""
 
 PANELS = {"Are its forecasts\nbetter calibrated?": CALIBRATION, "Does it find\nbetter values?": SEARCH}
@@ -42,8 +42,11 @@ PANELS = {"Are its forecasts\nbetter calibrated?": CALIBRATION, "Does it find\nb
 REACH = 2.5
 """End of the axis, in standard deviations; estimates beyond it are drawn there, as arrows."""
 
-LIMITS = (-REACH - 1.2, REACH + 0.25)
+LIMITS = (-REACH - 0.25, REACH + 1.6)
 """Of the axis, with room for the counts."""
+
+COUNTS = LIMITS[1] - 2.4
+"""Where on the axis the counts begin."""
 
 LEAST_ROWS, GAP = 9, 2
 """Of a group of points: how high it is at least, and how far from the next, in points."""
@@ -68,7 +71,7 @@ def comparisons(claims: pd.DataFrame, same_methods: Mapping[str, str]) -> pd.Dat
     """Return the comparisons of methods that differ in their uncertainty alone, by paper, panel and estimate.
 
     The columns are `paper`, `panel`, `seeds`, and `estimate`, `low` and `high` in standard deviations of a seed's
-    difference, positive where better uncertainty does better. A pair on a task appears once, by the primary test where
+    difference, negative where better uncertainty does better, as in the figure of the atlas. A pair on a task appears once, by the primary test where
     there is one, whatever its methods are called. Tests whose interval is infinite, as with three seeds, are left out.
 
     Args:
@@ -98,13 +101,13 @@ def comparisons(claims: pd.DataFrame, same_methods: Mapping[str, str]) -> pd.Dat
 
 
 def standardised(rows: pd.DataFrame, signs: pd.Series) -> pd.DataFrame:
-    """Return `estimate`, `low` and `high` of tests in standard deviations of a seed, in the order of the estimates.
+    """Return `estimate`, `low` and `high` of tests in standard deviations of a seed, the greatest estimate first.
 
     Where all seeds agree there is none, and the estimate is its sign at the end of the axis.
 
     Args:
         rows: of a table of claims.
-        signs: 1 where a greater number is better, -1 where a smaller one is.
+        signs: 1 where a smaller number is better, -1 where a greater one is.
     """
     null = (rows["statistic"] == "ratio").astype(float)
     spread = rows["deviation"]
@@ -113,7 +116,9 @@ def standardised(rows: pd.DataFrame, signs: pd.Series) -> pd.DataFrame:
         away = signs * (rows[name] - null)
         ends[name] = (away / spread).where(spread > 0, REACH * np.sign(away))
     low, high = np.minimum(ends["low"], ends["high"]), np.maximum(ends["low"], ends["high"])
-    return pd.DataFrame({"estimate": ends["ours"], "low": low, "high": high}).sort_values("estimate", kind="stable")
+    return pd.DataFrame({"estimate": ends["ours"], "low": low, "high": high}).sort_values(
+        "estimate", ascending=False, kind="stable"
+    )
 
 
 def intervals(found: pd.DataFrame) -> NDArray[np.float64]:
@@ -123,9 +128,9 @@ def intervals(found: pd.DataFrame) -> NDArray[np.float64]:
 
 def finding(low: float, high: float) -> Finding:
     """Return the finding of a comparison with this 95% interval."""
-    if low > 0:
+    if high < 0:
         return BETTER
-    return WORSE if high < 0 else OPEN
+    return WORSE if low > 0 else OPEN
 
 
 def answer_in_words(found: pd.DataFrame) -> list[str]:
@@ -171,7 +176,7 @@ def draw_answer(found: pd.DataFrame) -> Figure:
         ax.tick_params(axis="x", labelsize=10)
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
-        ax.set_xlabel("worse  ←   difference   →  better", fontsize=11)
+        ax.set_xlabel("better  ←   difference   →  worse", fontsize=11)
     axes[0].set_ylim(edges[-1], 0)
     axes[0].set_yticks(middles, list(PAPERS), fontsize=12)
     few, many = found["seeds"].min(), found["seeds"].max()
@@ -214,15 +219,15 @@ def draw_group(ax: Axes, some: pd.DataFrame, middle: float) -> None:
 
 
 def write_counts(ax: Axes, some: pd.DataFrame, bottom: float) -> None:
-    """Write how many comparisons find what, above `bottom` at the left, where the best ones leave room."""
+    """Write how many comparisons find what, above `bottom` at the right, where the best ones leave room."""
     found = [finding(low, high) for _, low, high in intervals(some)]
     said = [(of, found.count(of)) for of in FINDINGS if of in found]
     for line, (of, count) in enumerate(reversed(said)):
         place = bottom - 1.5 - 2.7 * line
         colour = style.colour(of.colour)
         face = colour if of.filled else "white"
-        ax.plot(LIMITS[0] + 0.1, place, of.marker, color=colour, markerfacecolor=face, markersize=5, clip_on=False)
-        ax.text(LIMITS[0] + 0.3, place, f"{count} {of.words}", va="center", fontsize=10)
+        ax.plot(COUNTS, place, of.marker, color=colour, markerfacecolor=face, markersize=5, clip_on=False)
+        ax.text(COUNTS + 0.25, place, f"{count} {of.words}", va="center", fontsize=10)
 
 
 def write_answer(claims: pd.DataFrame, folder: Path, same_methods: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-DIGITS = 3
+DIGITS = 5
 """Of shares, in the page."""
 
 WIDELY = 0.5

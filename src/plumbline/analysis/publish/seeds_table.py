@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from plumbline.analysis.publish.small_samples import in_percent
 from plumbline.analysis.publish.verdict_tables import claims_of, seeds_of
 from plumbline.statistics.inference import TAIL
 from plumbline.statistics.telescope import p_of_telescope
@@ -60,4 +61,4 @@ def telescope(tests: pd.DataFrame, paper: int) -> str:
 
 
 def _percent(share: float) -> str:
-    return NONE if pd.isna(share) else f"{share:.0%}"
+    return NONE if pd.isna(share) else in_percent(share)
