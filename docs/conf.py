@@ -187,7 +187,9 @@ def stack_tables(app: Sphinx, doctree: nodes.document, name: str) -> None:
     """Tables with two columns of prose become cards on a phone, where each cell begins with the head of its column."""
     for table in doctree.findall(nodes.table):
         heads = [cell.astext() for head in table.findall(nodes.thead) for cell in head.findall(nodes.entry)]
-        rows = [list(row.findall(nodes.entry)) for body in table.findall(nodes.tbody) for row in body.findall(nodes.row)]
+        rows = [
+            list(row.findall(nodes.entry)) for body in table.findall(nodes.tbody) for row in body.findall(nodes.row)
+        ]
         prose = {place for row in rows for place, cell in enumerate(row) if "prose" in cell["classes"]}
         if len(prose) < 2 or not heads:
             continue
