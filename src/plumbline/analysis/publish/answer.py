@@ -71,8 +71,9 @@ def comparisons(claims: pd.DataFrame, same_methods: Mapping[str, str]) -> pd.Dat
     """Return the comparisons of methods that differ in their uncertainty alone, by paper, panel and estimate.
 
     The columns are `paper`, `panel`, `seeds`, and `estimate`, `low` and `high` in standard deviations of a seed's
-    difference, negative where better uncertainty does better, as in the figure of the atlas. A pair on a task appears once, by the primary test where
-    there is one, whatever its methods are called. Tests whose interval is infinite, as with three seeds, are left out.
+    difference, negative where better uncertainty does better, as in the figure of the atlas. A pair on a task appears
+    once, by the primary test where there is one, whatever its methods are called. Tests whose interval is infinite, as
+    with three seeds, are left out.
 
     Args:
         claims: a table of claims.
