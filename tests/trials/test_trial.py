@@ -261,3 +261,36 @@ def test_initial_points_are_on_the_steps_on_which_they_are_evaluated(
     counted = (X[:, 0] + 5.0) / 5.0
     assert torch.equal(counted, counted.round())
     assert not torch.equal(X[:, 1], X[:, 1].round())
+
+
+SEARCH = {"search": {"restarts": 1, "raw_samples": 8, "maxiter": 5}}
+WITHOUT_BOXES = {
+    "kg": SEARCH | {"fantasies": 4},
+    "kg-sgd": SEARCH | {"fantasies": 4, "points": 16, "ascent": {"steps": 3}},
+    "cucb": {"posterior": {"candidates": 16}, "ratio": {"hidden": 8, "steps": 5}, "search": {"chains": 2, "steps": 6}},
+    "exploit": {"base": {"name": "ei", "options": SEARCH}, "gamma": 1.0},
+}
+"""Methods whose searches do not end in `Stepped.ends`."""
+
+
+@pytest.mark.parametrize("method", WITHOUT_BOXES)
+def test_proposals_are_on_the_steps_on_which_they_are_evaluated(
+    method: str, cheap_spec: Make, register: Register, tmp_path: Path
+) -> None:
+    seen: list[torch.Tensor] = []
+
+    class Watched(Branin):
+        def _evaluate_true(self, X: torch.Tensor) -> torch.Tensor:
+            seen.append(X)
+            return super()._evaluate_true(X)
+
+    def stepped(options: ProblemOptions, context: Context) -> Problem:
+        function = Watched(negate=True)
+        return problem_of(function, space=Stepped(function.bounds, torch.tensor([5.0, 0.0], dtype=torch.float64)))
+
+    register("problem", "stepped", stepped, "plumbline.problems.synthetic")
+    spec = cheap_spec("stepped", method, options=WITHOUT_BOXES[method], rounds=2)
+    rows = rows_of(run_trial(spec, tmp_path, tmp_path))
+    assert len(rows) == 6
+    for first in [*torch.cat(seen)[:, 0].tolist(), *(row["x"][0] for row in rows)]:
+        assert (first + 5.0) % 5.0 == 0.0

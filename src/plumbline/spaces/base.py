@@ -48,6 +48,10 @@ class Space(ABC):
         slack = ROUNDING * (high - low)
         return ~((low - slack <= X) & (high + slack >= X)).all(dim=-1)
 
+    def rounded(self, X: Tensor) -> Tensor:
+        """Return the points `X` (`... x d`) with each input at the nearest value that it can take."""
+        return X
+
     @abstractmethod
     def draw(self, n: int, history: History, generator: Generator) -> Tensor:
         """Return `n x d` random allowed points; fewer where fewer are left."""
@@ -85,6 +89,8 @@ class Space(ABC):
 def checked_points(whose: str, X: object, space: Space) -> Tensor:
     """Return a copy of points, without a gradient, that are float64, finite and in the box around a space: `n x d`.
 
+    Inputs that take steps are rounded: an acquisition function is maximised over the box around them.
+
     Args:
         whose: who returned them, for messages.
         X: what it returned.
@@ -104,7 +110,7 @@ def checked_points(whose: str, X: object, space: Space) -> Tensor:
     X = X.detach().cpu().clone()
     low, high = space.bounds
     if bool(((low <= X) & (high >= X)).all()):  # a NaN is nowhere
-        return X
+        return space.rounded(X)
     odd = ~torch.isfinite(X)
     if odd.any():
         i, j = odd.nonzero()[0].tolist()
@@ -116,4 +122,4 @@ def checked_points(whose: str, X: object, space: Space) -> Tensor:
         raise PlumblineError(
             f"{whose} returned x = {x.tolist()}: input {j + 1} must lie in its bounds, [{low[j]:g}, {high[j]:g}]"
         )
-    return X.clamp(low, high)  # beyond a bound by rounding: problems refuse such points
+    return space.rounded(X.clamp(low, high))  # beyond a bound by rounding: problems refuse such points

@@ -1,4 +1,4 @@
-"""A box with some stepped inputs: it is searched like any box, and maximisers are rounded to the nearest step.
+"""A box with some stepped inputs: it is searched like any box, and proposals are rounded to the nearest step.
 
 GPyOpt, which CAL builds on, does the same. Models are fitted to the rounded points, which were evaluated.
 """
@@ -53,11 +53,11 @@ class Stepped(Box):
     def draw(self, n: int, history: History, generator: Generator) -> Tensor:
         """Return `n x d` independent points, with equal probability for each step."""
         around = torch.stack([self.bounds[0] - self.steps / 2, self.bounds[1] + self.steps / 2])
-        return self._round(uniform(around, n, generator))
+        return self.rounded(uniform(around, n, generator))
 
     def nearest(self, X: Tensor, history: History) -> Tensor:
-        """Return the points rounded to their nearest steps."""
-        return self._round(X)
+        """Return the points rounded to their nearest steps; several may be one."""
+        return self.rounded(X)
 
     def within(self, region: Tensor, history: History, least: int) -> "Stepped":
         """Return the steps inside the region, or the step nearest to its middle where none is inside."""
@@ -71,7 +71,8 @@ class Stepped(Box):
 
     def ends(self, acquisition: AcquisitionFunction, search: MultiStart) -> Tensor:
         """Return the end of each climb, rounded to the nearest steps, `r x q x d`, the best first."""
-        return self._round(super().ends(acquisition, search))
+        return self.rounded(super().ends(acquisition, search))
 
-    def _round(self, X: Tensor) -> Tensor:
+    def rounded(self, X: Tensor) -> Tensor:
+        """Return the points rounded to their nearest steps."""
         return on_steps(X, self.bounds, self.steps)
