@@ -1,6 +1,7 @@
 """Files are whole or not there."""
 
 import errno
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -62,9 +63,14 @@ def test_a_failed_rename_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     assert not list(tmp_path.iterdir())
 
 
-def test_others_may_read(tmp_path: Path) -> None:
-    write_text(tmp_path / "file.txt", "text")
-    assert stat.S_IMODE((tmp_path / "file.txt").stat().st_mode) == 0o644
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_access_is_what_the_user_gives_to_new_files(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        write_text(tmp_path / "file.txt", "text")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "file.txt").stat().st_mode) == mode
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)

@@ -4,14 +4,13 @@ import csv
 import errno
 import hashlib
 import json
-import os
 import re
-import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from plumbline.core.errors import PlumblineError
@@ -23,8 +22,8 @@ SEAL = b"plumbline, sha256 of what follows: "
 """The beginning of a sealed file; then come the digest in hex, a line end, and the content."""
 
 
-PART = re.compile(r"\..+\.[a-z0-9_]{8}")
-"""Names of the temporary files of `atomic`, in which `tempfile` puts eight characters at the end."""
+PART = re.compile(r"\..+\.[0-9a-f]{8}")
+"""Names of the temporary files of `atomic`."""
 
 
 @contextmanager
@@ -35,12 +34,10 @@ def atomic(path: Path) -> Iterator[Path]:
     exception, a full disk included, the temporary file is deleted and `path` is unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    part = Path(name)
+    part = path.with_name(f".{path.name}.{token_hex(4)}")
+    part.touch(exist_ok=False)  # with the access that the user's umask gives, which `tempfile` narrows
     try:
         yield part
-        part.chmod(0o644)
         part.replace(path)
     except BaseException:
         part.unlink(missing_ok=True)
