@@ -160,7 +160,7 @@ def add_to_atlas(results: str | Path, *, data: str | Path | None = None, folder:
     cells += empty_cells(grid, domains)
     own = own_folder() / ATLAS
     place = own if folder is None else Path(folder)
-    # The workspace's edition is read in the place of the package's: it has all cells of that.
+    # The workspace's edition is read in place of the package's: it has all cells of that.
     start = shipped() / ATLAS if place.resolve() == own.resolve() else None
     return add_cells(place, cells, grid.tasks(), EDITION_FACTS, start)
 

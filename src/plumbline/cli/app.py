@@ -24,7 +24,7 @@ USE, WORKFLOW = "Use", "Workflow (what Snakemake calls)"
 
 
 def kind_of_value(parameter: Any, context: Any = None) -> str:
-    """Return what a value of an option or an argument is, as the help says it, in the place of Python's name of it.
+    """Return what a value of an option or an argument is, as the help says it, in place of Python's name of it.
 
     A choice says what there is to choose from. An argument that is a word needs no more than its own name.
     """

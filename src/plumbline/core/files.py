@@ -146,10 +146,10 @@ WORDS = ("task", "method", "class", "track", "title", "commit", "libraries", "ex
 """Columns of tables that are never numbers, whatever they look like: a commit may be 876789693972 or 12345678e901."""
 
 MISSING = ("", "nan", "NaN", "NA")
-"""What a cell has in the place of a number; in a column of `WORDS` the empty one alone: a task may be called nan."""
+"""What a cell has in place of a number; in a column of `WORDS` the empty one alone: a task may be called nan."""
 
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
-"""Marks that other programs write between columns, in the place of commas."""
+"""Marks that other programs write between columns, in place of commas."""
 
 
 def csv_text(path: Path) -> str:
@@ -176,7 +176,7 @@ def csv_text(path: Path) -> str:
 
 
 def other_separator(header: Sequence[str], wanted: Iterable[str]) -> str:
-    """Return the word for what separates the columns of a header in the place of commas, or nothing.
+    """Return the word for what separates the columns of a header in place of commas, or nothing.
 
     Such a header is read as one column, whose name has some of those that are `wanted`.
     """

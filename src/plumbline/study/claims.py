@@ -48,7 +48,7 @@ class Size(Options):
 
     Attributes:
         value: of the statistic.
-        ratio: the method's mean divided by the baseline's, in the place of `value`.
+        ratio: the method's mean divided by the baseline's, in place of `value`.
     """
 
     value: float | None = None
@@ -229,7 +229,7 @@ class ClaimTests(Criterion):
         baseline_task: of the baseline, where that is another.
         pairs: several [method, baseline], a test each.
         also: tasks that are judged together with each `task`, in one sample.
-        cases: in the place of all these, [task, method, baseline] of each test, where tasks have methods of their own.
+        cases: in place of all these, [task, method, baseline] of each test, where tasks have methods of their own.
         parts: further tests of the same claim, where the document's sentence says several things.
     """
 
@@ -290,7 +290,7 @@ class Beyond(Options):
     """Why no trial can decide about a claim.
 
     Attributes:
-        verdict: in the place of one by trials.
+        verdict: in place of one by trials.
         because: the reason.
     """
 

@@ -23,8 +23,8 @@ class Block(Options):
     Attributes:
         tasks: names of tasks, or of families of them.
         methods: names of methods, or of families of them.
-        rounds: in the place of the tasks' own.
-        seeds: in the place of the experiment's.
+        rounds: in place of the tasks' own.
+        seeds: in place of the experiment's.
     """
 
     tasks: Annotated[tuple[str, ...], AfterValidator(distinct)] = Field(min_length=1)
@@ -37,10 +37,10 @@ class Scale(Options):
     """What a preset changes of an experiment's published settings.
 
     Attributes:
-        seeds: in the place of the experiment's and of its blocks'.
-        rounds: in the place of the tasks' and of the blocks'.
-        grid: in the place of the experiment's.
-        diagnostics: in the place of the experiment's.
+        seeds: in place of the experiment's and of its blocks'.
+        rounds: in place of the tasks' and of the blocks'.
+        grid: in place of the experiment's.
+        diagnostics: in place of the experiment's.
     """
 
     seeds: int | None = Field(default=None, ge=1, le=MAX_SEEDS)

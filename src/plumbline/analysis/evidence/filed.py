@@ -1,4 +1,4 @@
-"""Results on file in the place of records: values by round, means by round, final values of runs, and the table.
+"""Results on file in place of records: values by round, means by round, final values of runs, and the table.
 
 Experiments keep what there was to keep when they ran: the older ones have means by round, and no single runs by round.
 """

@@ -11,7 +11,7 @@ from plumbline.analysis.outputs.kinds import Names, OutputOptions
 from plumbline.core.options import Options
 
 FIRST = "first"
-"""The first method of each panel, in the place of a method's name."""
+"""The first method of each panel, in place of a method's name."""
 
 
 class Row(Options):
@@ -96,7 +96,7 @@ class Panel(Options):
 
 
 def of_means(evidence: Evidence) -> bool:
-    """Return whether the evidence has means by round in the place of single runs."""
+    """Return whether the evidence has means by round in place of single runs."""
     return evidence.filed is not None and evidence.filed.rounds.empty
 
 

@@ -369,7 +369,7 @@ def without_dashed_twins(handles: Mapping[str, Artist], dashed: str) -> dict[str
 
     Args:
         handles: by label.
-        dashed: what dashes mean, in words: the label of one more entry in the place of those left out.
+        dashed: what dashes mean, in words: the label of one more entry in place of those left out.
     """
     lines = {label: handle for label, handle in handles.items() if isinstance(handle, Line2D)}
     solid = {(line.get_color(), line.get_marker()) for line in lines.values() if line.get_linestyle() == "-"}

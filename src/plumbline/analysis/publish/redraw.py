@@ -22,7 +22,7 @@ from plumbline.study.plan import Plan
 from plumbline.study.resolved import STANDS_IN, ResolvedExperiment
 
 REPLACED = re.compile(rf"([\w.-]+) \((?:generated, )?{STANDS_IN} ([\w.-]+)\)")
-"""A dataset in the place of another, in a label of data."""
+"""A dataset in place of another, in a label of data."""
 
 SAME = ("preset", "data", "commit")
 """Facts of a provenance that make trials of the same task, method and seed the same trials."""

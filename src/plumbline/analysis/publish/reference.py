@@ -195,7 +195,7 @@ def keep(
 
 
 def swap(new: Path, home: Path) -> None:
-    """Put the folder `new` in the place of `home`; files that no experiment leaves there, such as notes, stay."""
+    """Put the folder `new` in place of `home`; files that no experiment leaves there, such as notes, stay."""
     made = {path.name for path in new.iterdir()} | {written.format(home.name) for written in WRITTEN}
     if home.is_dir():
         for path in home.iterdir():

@@ -31,7 +31,7 @@ class ExperimentView:
         scale: the preset of its runs.
         facts: trials, what they took, and data, in words.
         picture: address of its figure; empty where there is none.
-        table: with titles in the place of names; None where there is none.
+        table: with titles in place of names; None where there is none.
         links: its files.
         methods: legends.
         claims: verdicts on the claims that rest on it, by name.

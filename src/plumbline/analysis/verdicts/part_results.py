@@ -26,7 +26,7 @@ class PartResult(NamedTuple):
         evaluations: of a run.
         rounds: of a run.
         full: rounds of the document's runs; 0 where the document does not run this task.
-        floor: the same inference with the test's `floor` in the place of its method; None without one.
+        floor: the same inference with the test's `floor` in place of its method; None without one.
     """
 
     test: ClaimTest
@@ -126,7 +126,7 @@ def inferred(test: ClaimTest, numbers: Sequence[pd.DataFrame], name: str) -> Inf
 
 
 def floor_of(test: ClaimTest, runs: Runs, name: str) -> Inference | None:
-    """Return the inference with the floor of a test in the place of its method; None where it has not been run."""
+    """Return the inference with the floor of a test in place of its method; None where it has not been run."""
     if test.floor is None or not set(runs.trials).issuperset((task, test.floor) for task in test.tasks):
         return None
     instead = test.model_copy(update={"method": test.floor})
