@@ -43,14 +43,14 @@ def chrome(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 LOOK = """
-const inside = '.table-wrapper *, pre *, .math *, .table-wrapper, pre, .math, nav *, aside *';
+const inside = '.table-wrapper *, pre *, .math *, .table-wrapper, pre, .math, nav *, aside *, :has(> img)';
 const all = selector => [...document.querySelectorAll(selector)].filter(one => one.getBoundingClientRect().width > 0);
 return {
   sideways: document.documentElement.scrollWidth > innerWidth,
   scrolling: all(`body :not(${inside})`).filter(one => one.scrollWidth > one.clientWidth + 1
     && ['auto', 'scroll'].includes(getComputedStyle(one).overflowX)).map(one => one.className),
   images: all('article img').filter(one => !one.naturalWidth || !one.alt || !one.getAttribute('height')
-    || !one.closest('a') || one.getBoundingClientRect().right > innerWidth).map(one => one.src),
+    || !one.closest('a') || one.closest('a').getBoundingClientRect().right > innerWidth).map(one => one.src),
   headings: all('article h1').length,
   broken: all('td code.name').filter(one => one.getClientRects().length > 1).map(one => one.textContent),
 };
@@ -59,7 +59,8 @@ return {
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_as_wide_as_the_screen(chrome: "Chrome", site: Path, page: str) -> None:
-    """Tables, code and formulas scroll within themselves, images lead to their files, and names are in one piece."""
+    """Tables, code, formulas and wide images scroll within themselves, images lead to their files, and names are in one
+    piece."""
     chrome.get((site / f"{page}.html").as_uri())
     found = chrome.execute_script(LOOK)
     assert found == {"sideways": False, "scrolling": [], "images": [], "headings": 1, "broken": []}
@@ -72,3 +73,14 @@ def test_cells_say_what_they_hold(site: Path) -> None:
     assert '<td class="prose"><p>Forrester, Sobester' in text
     assert '<td class="words"><p>[-5, 10] x [0, 15]' in text
     assert '<td class="numbers"><p>3.8628, 3.3224' in text
+
+
+def test_on_a_phone_tables_of_prose_are_cards_and_figures_keep_their_letters(chrome: "Chrome", site: Path) -> None:
+    narrow = chrome.execute_script("return innerWidth") < 600
+    chrome.get((site / "results" / "index.html").as_uri())
+    looks = "return getComputedStyle(document.querySelector('{}')).display"
+    assert chrome.execute_script(looks.format("table.cards td")) == ("block" if narrow else "table-cell")
+    assert chrome.execute_script(looks.format(".head-of-cell")) == ("inline" if narrow else "none")
+    chrome.get((site / "index.html").as_uri())
+    width = chrome.execute_script("return document.querySelector('article img').getBoundingClientRect().width")
+    assert width >= 600
