@@ -101,18 +101,24 @@ class TestOnFile:
         (run,) = found["runs"]
         assert run["seeds"] == [4, 5]
         assert run["values"] == {"old": [[9.0, None, 7.0], [None, 3.0, 3.0]]}
-        assert run["seconds"] == [[0.0, 0.5, 1.0]] * 2
+        assert run["seconds"] == [[0.0, 0.5, 1.0]], "the same for all seeds"
 
     def test_without_a_file_there_is_nothing(self, folder: Path) -> None:
         assert self.explored(folder) is None
 
 
-@given(st.lists(st.integers(0, 10**6), unique=True, max_size=3 * MOST_POINTS).map(sorted))
-def test_of_many_rounds_some_are_kept_with_both_ends(rounds: list[int]) -> None:
-    kept = thinned(rounds)
+@given(
+    st.lists(st.integers(0, 10**6), unique=True, max_size=3 * MOST_POINTS).map(sorted),
+    st.sampled_from([(1, 60), (100, 60), (200, 30), (2_200, 12)]),
+)
+def test_of_many_rounds_some_are_kept_with_both_ends_and_fewer_of_many_seeds(
+    rounds: list[int], of: tuple[int, int]
+) -> None:
+    seeds, most = of
+    kept = thinned(rounds, seeds)
     assert kept == sorted(set(kept))
     assert set(kept) <= set(rounds)
-    assert len(kept) == min(len(rounds), MOST_POINTS)
+    assert len(kept) == min(len(rounds), most)
     if rounds:
         assert (kept[0], kept[-1]) == (rounds[0], rounds[-1])
 

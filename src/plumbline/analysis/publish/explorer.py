@@ -27,6 +27,12 @@ from plumbline.study.resolved import ResolvedExperiment
 MOST_POINTS = 60
 """Rounds of a run on the page, at most: the first, the last, and others at equal distances."""
 
+MOST_VALUES = 6_000
+"""Points of all seeds of a method on a task, about: with more than a hundred seeds each has fewer rounds."""
+
+FEWEST_POINTS = 12
+"""Rounds of a run that are left, however many seeds there are."""
+
 DIGITS = 4
 """Significant digits of a number on the page."""
 
@@ -34,8 +40,8 @@ Explored = dict[str, Any]
 """What the script draws of an experiment.
 
 `methods` have legends, `tasks` titles, `metrics` words; `runs` have one row per task and method: `evaluations`,
-and by seed `seconds` since the initial design and `values` by metric. Where only means are on file, `means` and
-`errors` by metric stand in place of values. Points without a value are null.
+and by seed `seconds` since the initial design, or one row for all seeds, and `values` by metric. Where only means are on
+file, `means` and `errors` by metric stand in place of values. Points without a value are null.
 """
 
 
@@ -64,9 +70,9 @@ def _run(found: Evidence, task: str, method: str, metrics: Sequence[str]) -> dic
     """Return the runs of one method on one task; None without any value."""
     rows = found.trials(task, method)
     tables = {metric: by_round(rows, metric) for metric in metrics}
-    rounds = thinned(sorted(rows["iteration"].unique()))
-    seconds = by_round(rows, "round_seconds")
     seeds = sorted(rows["seed"].unique())
+    rounds = thinned(sorted(rows["iteration"].unique()), len(seeds))
+    seconds = by_round(rows, "round_seconds")
     taken = seconds.reindex(index=seeds, columns=range(max(rounds) + 1)).fillna(0.0).cumsum(axis=1)[rounds]
     values = {
         metric: compact(table.reindex(index=seeds, columns=rounds).to_numpy())
@@ -104,10 +110,10 @@ def explored_on_file(
     runs = []
     for pair, rows in table.groupby(PAIR, sort=False):
         task, method = map(str, pair)
-        rounds = thinned(sorted(rows["iteration"].unique()))
+        seeds_of_pair = singles[pair]["seed"].nunique() if pair in singles else 1
+        rounds = thinned(sorted(rows["iteration"].unique()), seeds_of_pair)
         budget = entries.tasks[task].budget if task in entries.tasks else None
         first, q = (budget.initial.size, budget.q) if budget else (0, 1)
-        taken = np.array([rounds]) * costs.get((task, method), np.nan)
         values = _values_of_seeds(singles[pair], rounds) if pair in singles else _means(rows, rounds)
         runs.append(
             {
@@ -115,7 +121,7 @@ def explored_on_file(
                 "method": method,
                 "evaluations": [first + q * int(one) for one in rounds],
                 **values,
-                "seconds": compact(np.tile(taken, (len(values["seeds"]), 1))),
+                "seconds": compact(np.array([rounds]) * costs.get((task, method), np.nan)),
             }
         )
     methods, tasks = (dict.fromkeys(run[name] for run in runs) for name in ("method", "task"))
@@ -182,12 +188,16 @@ def _words(metric: str) -> dict[str, str]:
     return {"label": label, "summary": found.summary, "better": found.better}
 
 
-def thinned(rounds: Iterable[int]) -> list[int]:
-    """Return `MOST_POINTS` of some rounds at equal distances, the first and the last among them; all of fewer."""
+def thinned(rounds: Iterable[int], seeds: int = 1) -> list[int]:
+    """Return some of the rounds at equal distances, the first and the last among them.
+
+    Those are `MOST_POINTS`, or fewer where there are many `seeds`, and all where there are no more.
+    """
     rounds = [int(one) for one in rounds]
-    if len(rounds) <= MOST_POINTS:
+    most = min(MOST_POINTS, max(FEWEST_POINTS, MOST_VALUES // max(seeds, 1)))
+    if len(rounds) <= most:
         return rounds
-    return [rounds[place] for place in np.linspace(0, len(rounds) - 1, MOST_POINTS).round().astype(int)]
+    return [rounds[place] for place in np.linspace(0, len(rounds) - 1, most).round().astype(int)]
 
 
 def compact(values: NDArray[np.float64]) -> list[list[float | None]]:

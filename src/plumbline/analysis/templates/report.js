@@ -137,7 +137,7 @@ function located(values) {
 }
 
 /** Where on the axis a seed of a run is after each round: evaluations, or seconds with what evaluations cost. */
-const places = (run, seed, { time, cost }) => run.evaluations.map((n, i) => (time ? run.seconds[seed][i] + cost * n : n));
+const places = (run, seed, { time, cost }) => run.evaluations.map((n, i) => (time ? (run.seconds[seed] ?? run.seconds[0])[i] + cost * n : n));
 
 /** What a seed has at a place: its last value before, or null. */
 function at(x, values, place) {
