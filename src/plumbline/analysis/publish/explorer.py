@@ -40,8 +40,8 @@ Explored = dict[str, Any]
 """What the script draws of an experiment.
 
 `methods` have legends, `tasks` titles, `metrics` words; `runs` have one row per task and method: `evaluations`,
-and by seed `seconds` since the initial design, or one row for all seeds, and `values` by metric. Where only means are on
-file, `means` and `errors` by metric stand in place of values. Points without a value are null.
+and by seed `seconds` since the initial design, or one row for all seeds, and `values` by metric. Where only means are
+on file, `means` and `errors` by metric stand in place of values. Points without a value are null.
 """
 
 
