@@ -31,7 +31,7 @@ from plumbline.analysis.publish.markdown import cell, escaped, sentence, table, 
 from plumbline.analysis.publish.pages import label, listed, write_pages
 from plumbline.analysis.publish.supported_values import supports
 from plumbline.analysis.publish.verdict_tables import NOT_JUDGED, doubt_table, verdict_summary, verdict_table
-from plumbline.analysis.publish.verdicts_on_file import read_claims
+from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 from plumbline.statistics.over_seeds import STATISTICS as OVER_SEEDS
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Study
@@ -143,11 +143,14 @@ class TestClaimPages:
     def test_every_claim_has_a_page_that_begins_with_its_verdict(self, plan: Plan, claims: Path) -> None:
         table = read_claims(REFERENCE / "claims.csv")
         names = {name: claim for study in plan.studies.values() for name, claim in study.claims.items()}
+        doubted = {name for words in read_doubts(REFERENCE / "claims.csv")["claims"] for name in words.split()}
         assert {path.stem for path in claims.iterdir()} == {*names, "index"}
         for name, claim in names.items():
             verdict = verdict_of(claim, table[table["claim"] == name])
             page = (claims / f"{name}.md").read_text()
-            assert f"\n\n{label(verdict)} " in page[: page.index("## The claim")], name
+            head = page[: page.index("## The claim")]
+            assert f"\n\n{label(verdict)}" in head, name
+            assert (", [in doubt](#doubts) " in head) == (name in doubted), name
             assert STATES[verdict] in page, name
 
     def test_every_test_on_file_is_shown_with_its_outcome(self, claims: Path) -> None:

@@ -179,5 +179,5 @@ class CurvesOptions(OutputOptions):
         parts = [in_words(drawn.band, drawn.quantiles)]
         parts += [f"{in_words(kind, drawn.quantiles)} ({'; '.join(labels)})" for kind, labels in own.items()]
         differences = of_means(evidence) and any(row.minus for row in self.rows)
-        caveat = " (of differences at the end, where runs are on file)" if differences else ""
+        caveat = "; of differences at the end only, where single runs are stored" if differences else ""
         return f"{', '.join(parts)} over seeds{caveat}"
