@@ -35,14 +35,14 @@ def test_published_runs_and_their_comparison() -> None:
 
 
 def test_results_on_file_of_a_former_definition_say_so() -> None:
-    ran = "eulbo-kg ran with the departures shrunk-twice-update, sampled-maximisers"
+    ran = "tr-eulbo-kg ran with the departures shrunk-twice-update, sampled-maximisers"
     former = f"{ran}: its definition has changed since"
-    source = "AABO-F2-rover in results/reference"
-    found = pb.compare(["eulbo-ei", "eulbo-kg"], experiment="AABO-F2-rover")
+    source = "AABO-X1-rover in results/reference"
+    found = pb.compare(["tr-eulbo-ei", "tr-eulbo-kg"], experiment="AABO-X1-rover")
     assert found.attrs["source"] == f"{source} ({former})"
-    assert pb.compare(["eulbo-ei", "elbo-ei"], experiment="AABO-F2-rover").attrs["source"] == source
-    with pytest.warns(UserWarning, match=f"^AABO-F2-rover: .*{former}"):
-        pb.runs("AABO-F2-rover")
+    assert pb.compare(["tr-eulbo-ei", "tr-elbo-ei"], experiment="AABO-X1-rover").attrs["source"] == source
+    with pytest.warns(UserWarning, match=f"^AABO-X1-rover: .*{former}"):
+        pb.runs("AABO-X1-rover")
 
 
 def test_one_metric(tmp_path: Path) -> None:
