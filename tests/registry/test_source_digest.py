@@ -1,6 +1,8 @@
 """What a digest of source follows, and what it overlooks."""
 
 import importlib
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -57,9 +59,9 @@ class Fake:
         return {name for name in before if before[name] != after[name]}
 
 
-def forget() -> None:
-    for cached in vars(sources).values():
-        if hasattr(cached, "cache_clear"):
+def forget(but: tuple[str, ...] = ()) -> None:
+    for name, cached in vars(sources).items():
+        if hasattr(cached, "cache_clear") and name not in but:
             cached.cache_clear()
 
 
@@ -154,6 +156,25 @@ def test_a_source_that_changes_while_it_runs_gives_no_digest(fake: Fake) -> None
     (fake.root / "base.py").write_text("def double(x):\n    return 3 * x\n")
     with pytest.raises(PlumblineError, match="has changed while this process ran: start it again"):
         source_digest("fake.parts.one")
+
+
+def test_a_kept_digest_is_not_that_of_a_source_that_has_changed(fake: Fake) -> None:
+    source_digest("fake.parts.one")
+    forget(but=("package_digest",))
+    (fake.root / "parts" / "one.py").write_text("def one():\n    return 2\n")
+    with pytest.raises(PlumblineError, match="has changed while this process ran: start it again"):
+        source_digest("fake.parts.one")
+
+
+@pytest.mark.parametrize("name", ["code", "profile", "trace", "this"])
+def test_a_file_with_the_name_of_a_module_of_python_is_ones_own(name: str, tmp_path: Path) -> None:
+    begin = "from plumbline.registry.source_digest import outside; "
+    ask = f"{begin}print(sorted(outside('mine')), sorted(outside('{name}')))"
+    (tmp_path / "mine.py").write_text(f"import json\nimport {name}\n")
+    (tmp_path / f"{name}.py").write_text("SHARE = 0.1\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", ask], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"{sorted(['mine', name])} ['{name}']"
 
 
 def test_a_home_that_cannot_be_written_keeps_none(fake: Fake, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -125,6 +126,17 @@ def test_numerical_failures_come_with_a_remedy(
 
 def test_descriptions_are_one_line() -> None:
     assert describe(ValueError("a\n  b")).startswith("ValueError: a b (")
+
+
+def test_trials_of_several_threads_are_those_of_one(cheap_spec: Make, tmp_path: Path) -> None:
+    """Random streams are of the process: each thread would draw from the others' seeds."""
+    noisy = {"name": "branin", "options": {"noise_std": 1.0}}
+    specs = [cheap_spec(noisy, "ts", options={}, rounds=3, seed=seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        at_once = list(pool.map(lambda spec: run_trial(spec, tmp_path / "threads", tmp_path), specs))
+    for spec, folder in zip(specs, at_once, strict=True):
+        alone = run_trial(spec, tmp_path / "alone", tmp_path)
+        assert [row["y"] for row in rows_of(folder)] == [row["y"] for row in rows_of(alone)]
 
 
 def test_a_finished_trial_is_not_run_again(cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,13 @@ from plumbline.core.inputs import module_and_name
 
 
 def class_path(path: str) -> str:
-    """Return `path` if a class can have it, `package.module.Class` or `package.module:Class`; else raise ValueError."""
+    """Return `path` if a class can have it, `package.module.Class` or `package.module:Class`; else raise ValueError.
+
+    A class of a script or a notebook has no file of its own, whose code would be in the key of its trials.
+    """
     module, name = module_and_name(path)
+    if module == "__main__":
+        raise ValueError(f"{path!r} is a class of this script or notebook: save it in a file, and name that")
     if not all(part.isidentifier() for part in [*module.split("."), name]):
         raise ValueError(f"{path!r} is no class: write `package.module.Class` or `package.module:Class`")
     return path

@@ -13,6 +13,7 @@ import ast
 import hashlib
 import json
 import sys
+import sysconfig
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
@@ -104,12 +105,23 @@ def _spec(module: str) -> ModuleSpec | None:
 
 
 @cache
+def _of_python(top: str) -> bool:
+    """Whether a top-level module is Python's own; a user's file may have the name of one, and come first."""
+    if top not in sys.stdlib_module_names:
+        return False
+    spec = _spec(top)
+    if spec is None or not spec.has_location or spec.origin is None:
+        return True
+    return any(Path(spec.origin).is_relative_to(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib"))
+
+
+@cache
 def _installed(top: str) -> bool:
     """Whether a top-level module is Python's own or an installed package: a version, not its files, says what it is.
 
     Of an installed package that declares methods or problems, which its author is working on, the files do.
     """
-    if top in sys.stdlib_module_names or top in sys.builtin_module_names:
+    if _of_python(top):
         return True
     if top in top_modules():
         return False
@@ -194,8 +206,8 @@ def _imports(module: str) -> frozenset[str]:
 @cache
 def _imports_outside(module: str) -> frozenset[str]:
     """Return the names outside of this package, and of Python, that `module` imports directly."""
-    names = _names(module)
-    return frozenset(name for name in names if name.split(".")[0] not in (PACKAGE, *sys.stdlib_module_names))
+    tops = {name: name.split(".")[0] for name in _names(module)}
+    return frozenset(name for name, top in tops.items() if top != PACKAGE and not _of_python(top))
 
 
 def closure(*modules: str) -> list[str]:
@@ -248,12 +260,12 @@ def _kept(modules: tuple[str, ...]) -> dict[str, Any]:
     # Another version of Python may unparse the same syntax tree differently.
     name = "\n".join([sys.implementation.cache_tag, *modules])
     path = cache_folder() / "digests" / hashlib.sha256(name.encode()).hexdigest()[:16]
+    if package_digest.__wrapped__() != package_digest():
+        raise PlumblineError("the source of plumbline has changed while this process ran: start it again")
     with suppress(OSError, PlumblineError, ValueError, TypeError):
         kept = files.read_json(path, ["digest", "outside"])
         if len(bytes.fromhex(kept["digest"])) == 8 and all(isinstance(name, str) for name in kept["outside"]):
             return kept
-    if package_digest.__wrapped__() != package_digest():
-        raise PlumblineError("the source of plumbline has changed while this process ran: start it again")
     inner = closure(*modules)
     lines = (f"{module} {_digest(module)}" for module in inner)
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
@@ -310,7 +322,7 @@ _LOADED: dict[str, tuple[ModuleSpec | None, str]] = {}
 def look_again() -> None:
     """Forget what was read of one's own modules: in a notebook they change while Python runs."""
     invalidate_caches()
-    for cached in (_spec, _installed, _tree, _imports, _imports_outside, _digest, _reaches, source_digest):
+    for cached in (_spec, _of_python, _installed, _tree, _imports, _imports_outside, _digest, _reaches, source_digest):
         cached.cache_clear()
 
 

@@ -1,5 +1,6 @@
 """The runner: runs or resumes trials in the store, one after another or several in lockstep."""
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -40,6 +41,10 @@ def run_trial(
     return run_trials([spec], store, data, lambda: observers, device, ration)[0]
 
 
+ONE_AT_A_TIME = threading.RLock()
+"""Held while trials run: threads take turns."""
+
+
 def run_trials(
     specs: Sequence[TrialSpec],
     store: Path,
@@ -70,7 +75,8 @@ def run_trials(
     Raises:
         KeyboardInterrupt: a signal came.
     """
-    with kept_streams(), noticing_signals() as signals:
+    # Random streams, warnings and numpy's errors are of the process: trials of two threads would spoil each other's.
+    with ONE_AT_A_TIME, kept_streams(), noticing_signals() as signals:
         return _run_groups(specs, store, data, watch, device, ration, lockstep, signals)
 
 

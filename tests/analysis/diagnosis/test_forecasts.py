@@ -74,6 +74,7 @@ no_number = st.sampled_from(
         pd.NaT,
         "",
         "b\nc",
+        "1_0",
         [np.float64(1.0)],
         np.array([1.0, 2.0]),
         1j,

@@ -71,7 +71,7 @@ def _estimate(value: float, low: float, high: float, bold: bool = False) -> str:
     if isnan(value):
         return "--"
     number = f"\\mathbf{{{_number(value, 4)}}}" if bold else _number(value, 4)
-    return f"${number}$ $[{_number(low)}, {_number(high)}]$"
+    return f"${number}$" if isnan(low) else f"${number}$ $[{_number(low)}, {_number(high)}]$"
 
 
 def _number(value: float, digits: int = 3) -> str:

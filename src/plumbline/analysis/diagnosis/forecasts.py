@@ -134,7 +134,9 @@ def _numbers(column: pd.Series, source: str, unit: str) -> Array:
 
 
 def _number(cell: object) -> float:
-    """Return a number or the number in a text; NaN for all else."""
+    """Return a number or the number in a text; NaN for all else, and for `1_0`, which Python reads as ten."""
+    if isinstance(cell, str) and "_" in cell:
+        return np.nan
     try:
         return float(cell)  # type: ignore[arg-type]  # what is no number raises
     except (TypeError, ValueError, OverflowError):
