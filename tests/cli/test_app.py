@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from plumbline.cli.app import app, config_layers
 from plumbline.core.errors import PlumblineError
+from plumbline.tracking.addresses import LOCAL, local
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -142,3 +143,22 @@ def test_a_file_in_a_folder_that_is_not_there(option: str, run: Run, tmp_path: P
     result = run("compare", "--methods", "ucb,cucb", "--task", "levy-20", option, "nope/x")
     check_one_line(result, f"'{option}'", "there is no folder nope: make it, or name another")
     assert not (tmp_path / "nope").exists()
+
+
+def test_in_each_folder_of_a_workspace_defaults_are_the_workspaces(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = tmp_path / "workspace" / "notes" / "deep"
+    inside.mkdir(parents=True)
+    (tmp_path / "workspace" / "config" / "studies").mkdir(parents=True)
+    monkeypatch.chdir(inside)
+    assert run("schema")[0] == 0
+    assert (tmp_path / "workspace" / "config" / "schemas" / "study.schema.json").is_file()
+    assert local() == f"sqlite:///{tmp_path / 'workspace' / 'results' / 'mlflow.db'}"
+    for command in (("redraw",), ("ui",), ("reference",)):
+        code, _, errors = run(*command)
+        assert code != 0
+        assert str(tmp_path / "workspace") in errors, command
+    assert list(inside.iterdir()) == []
+    monkeypatch.chdir(tmp_path / "workspace")
+    assert local() == LOCAL

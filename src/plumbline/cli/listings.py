@@ -8,6 +8,7 @@ import typer
 from plumbline.cli.app import USE, CsvOption, app, path_option
 from plumbline.cli.completing import complete, complete_class, complete_name
 from plumbline.core.errors import PlumblineError
+from plumbline.core.places import own
 
 if TYPE_CHECKING:
     from plumbline.api.listings import Listing
@@ -143,10 +144,13 @@ for one in ("problem", "figure", "table", "metric", "statistic"):
 
 @app.command(rich_help_panel=USE)
 def schema(
-    output: Annotated[Path, path_option("--output", "-o", help="folder of the schemas")] = Path("config/schemas"),
+    output: Annotated[
+        Path | None,
+        path_option("--output", "-o", help="folder of the schemas; default: the workspace's"),
+    ] = None,
 ) -> None:
     """Write the JSON schemas of the YAML files, with which editors complete and check entries."""
     from plumbline.study.schemas import write_schemas
 
-    for path in write_schemas(output):
+    for path in write_schemas(output or own(Path("config/schemas"))):
         print(path)

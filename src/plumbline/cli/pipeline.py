@@ -29,7 +29,7 @@ from plumbline.cli.completing import complete
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import ATLAS, REFERENCE, own
 from plumbline.core.words import counted
-from plumbline.tracking.addresses import LOCAL
+from plumbline.tracking.addresses import local
 
 if TYPE_CHECKING:
     from plumbline.study.plan import Plan
@@ -329,7 +329,9 @@ def reference(
     folder: Annotated[Path | None, path_option(help="results of the preset that ran them")] = None,
     config: ConfigOption = CONFIG,
     store: StoreOption = None,
-    output: Annotated[Path, path_option("--output", "-o", help="folder of the reference results")] = REFERENCE,
+    output: Annotated[
+        Path | None, path_option("--output", "-o", help="folder of the reference results; default: the workspace's")
+    ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="also replace results with more seeds, or of another preset or other data")
     ] = False,
@@ -338,6 +340,7 @@ def reference(
     from plumbline.analysis.publish.reference import keep, keep_verdicts
 
     loaded = read_plan(config)
+    output = output or own(REFERENCE)
     if experiments:
         if folder is None:
             raise PlumblineError("name the results to publish: --folder results/<preset>")
@@ -356,7 +359,9 @@ def redraw(
         ),
     ] = None,
     config: ConfigOption = CONFIG,
-    reference: Annotated[Path, path_option(help="folder of the reference results")] = REFERENCE,
+    reference: Annotated[
+        Path | None, path_option(help="folder of the reference results; default: the workspace's")
+    ] = None,
 ) -> None:
     """Redraw the stored figures from the stored results, without running any trial."""
     from plumbline.analysis.publish.redraw import redraw as redrawn
@@ -369,7 +374,9 @@ def redraw(
             plans[layer] = read_plan(f"{config},{layer}")
         return plans[layer]
 
-    for name, reason in redrawn(settings, existing_folder(reference, "reference results"), experiments or ()):
+    for name, reason in redrawn(
+        settings, existing_folder(reference or own(REFERENCE), "reference results"), experiments or ()
+    ):
         print(f"{name}: {f'left as it is, {reason}' if reason else 'drawn'}")
 
 
@@ -409,13 +416,14 @@ def track(
     config: ConfigOption = CONFIG,
     store: StoreOption = None,
     uri: Annotated[
-        str,
+        str | None,
         typer.Option(
             envvar="MLFLOW_TRACKING_URI",
-            help="the tracking server or database; this command must be its only writer",
+            help="the tracking server or database, of which this command must be the only writer; "
+            "default: results/mlflow.db in the workspace",
             metavar="<uri>",
         ),
-    ] = LOCAL,
+    ] = None,
     data: DataOption = None,
     benchmarks: Annotated[
         Path | None, path_option(help="Snakemake's benchmark files of the jobs of trials, one for each job")
@@ -435,4 +443,6 @@ def track(
     plan = read_plan(config)
     at = places(store, trials, data, plan.config)
     folder = existing_folder(artifacts or own(Path(plan.config.results)) / plan.config.preset, "results")
-    print(import_trials(plan.run, at.trials, folder, at.store, uri or LOCAL, at.data, plan.jobs(), benchmarks, colours))
+    print(
+        import_trials(plan.run, at.trials, folder, at.store, uri or local(), at.data, plan.jobs(), benchmarks, colours)
+    )

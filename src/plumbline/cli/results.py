@@ -24,7 +24,7 @@ from plumbline.cli.app import (
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import REFERENCE, on_file
 from plumbline.core.words import counted
-from plumbline.tracking.addresses import LOCAL, PORT
+from plumbline.tracking.addresses import PORT, local
 
 if TYPE_CHECKING:
     from plumbline.study.resolved import ResolvedRun
@@ -95,12 +95,18 @@ def crate(
 
 @app.command(rich_help_panel=USE)
 def ui(
-    uri: Annotated[str, typer.Option(help="sqlite:/// and the path of a database", metavar="<uri>")] = LOCAL,
+    uri: Annotated[
+        str | None,
+        typer.Option(
+            help="sqlite:/// and the path of a database; default: results/mlflow.db in the workspace", metavar="<uri>"
+        ),
+    ] = None,
     port: Annotated[int, typer.Option(min=1, max=65_535, help="of this machine")] = PORT,
 ) -> None:
     """Show runs in MLflow, in a browser on this machine, until Ctrl-C."""
     from plumbline.tracking.serving import pages, serving
 
+    uri = uri or local()
     try:
         with serving(uri, port) as server:
             print(f"MLflow: {server.address}/#/experiments   (Ctrl-C ends it)", flush=True)

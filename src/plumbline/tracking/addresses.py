@@ -5,13 +5,20 @@ from shlex import quote as shell_quote
 from urllib.parse import quote, urlsplit
 
 from plumbline.core.errors import PlumblineError
-from plumbline.core.places import CHECKOUT
+from plumbline.core.places import CHECKOUT, own
 
 ARTIFACTS = "mlartifacts"
 """The folder of artifacts beside the database: what `mlflow-artifacts:/` stands for."""
 
 LOCAL = "sqlite:///results/mlflow.db"
 """The database of a checkout."""
+
+
+def local() -> str:
+    """The URI of the workspace's database: LOCAL, from its own folder."""
+    return f"sqlite:///{own(Path(LOCAL.removeprefix('sqlite:///')))}"
+
+
 HOST, PORT = "127.0.0.1", 5000
 """Where `plumbline ui` shows a local database."""
 
@@ -30,7 +37,7 @@ def server_of(uri: str) -> str:
 
 def command_of(uri: str) -> str:
     """Return the command that shows a local database: in the checkout that of its Makefile."""
-    if uri != LOCAL:
+    if uri != local():
         return f"plumbline ui --uri {shell_quote(uri)}"
     return "make ui" if Path.cwd().resolve() == CHECKOUT.resolve() else "plumbline ui"
 
