@@ -1,9 +1,11 @@
 """The runs of trials in the store, by task and method: those of `plumbline trial` and `pb.run` too."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -12,37 +14,55 @@ from plumbline.analysis.evidence.runs import COLUMNS, runs_of
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_json
 from plumbline.core.options import parse
+from plumbline.core.words import counted
 from plumbline.metrics.frames import frame_of
 from plumbline.metrics.registry import columns_of, metric
 from plumbline.registry.references import canonical_json
 from plumbline.store import records
 from plumbline.store.folder import TrialFolder
+from plumbline.store.keys import determinants
 from plumbline.store.spec import TrialSpec
 from plumbline.study.claims import split_metric
 
 
-class Stored(NamedTuple):
+@dataclass(frozen=True)
+class Stored:
     """A trial of the store that ended well."""
 
     folder: TrialFolder
     spec: TrialSpec
 
+    @cached_property
+    def parts(self) -> dict[str, Any]:
+        """All that the numbers depend on, but for the code; equal options are spelt alike, as far as their classes are
+        there."""
+        try:
+            return dict(determinants(self.spec))
+        except PlumblineError:  # of a class or an option that there is no longer
+            return self.spec.model_dump(mode="json", exclude={"task"})
+
     @property
     def settings(self) -> str:
         """All that the trial was asked for, but for its seed."""
-        return canonical_json(self.spec.model_dump(mode="json", exclude={"seed"}))
+        return canonical_json([self.spec.method.label, {**self.parts, "seed": None}])
 
     @property
     def setting(self) -> str:
         """The problem, the initial design and the batch size: what methods on one task have in common."""
-        problem, budget = self.spec.problem.model_dump(mode="json"), self.spec.budget
-        return canonical_json([problem, budget.initial.model_dump(mode="json"), budget.q])
+        budget = self.parts["budget"]
+        return canonical_json([self.parts["problem"], budget["initial"], budget.get("q")])
+
+    @cached_property
+    def own_code(self) -> dict[str, str]:
+        """Digests of the user's own modules that the trial ran with, by name."""
+        return dict(self.folder.provenance().get("own_code", {}))
 
 
 def stored_trials(store: Path, methods: Sequence[str], task: str) -> dict[str, list[Stored]]:
     """Return the trials of methods on a task by method, one a seed.
 
-    Of trials with one spec, of several versions of the code, the last one counts.
+    Of trials of several versions of the user's own code those of the last one count, with a warning that says how many
+    are left out.
 
     Args:
         store: the folder of all trials.
@@ -51,7 +71,8 @@ def stored_trials(store: Path, methods: Sequence[str], task: str) -> dict[str, l
 
     Raises:
         PlumblineError: a method's trials are of different settings: which of them are meant cannot be known; or the
-            trials of two methods are on different problems, or from different initial designs.
+            trials of two methods are on different problems, from different initial designs, or of different versions of
+            a module that both ran with.
     """
     found: dict[str, list[Stored]] = {method: [] for method in methods}
     for one in _ended(store, methods, task):
@@ -63,7 +84,7 @@ def stored_trials(store: Path, methods: Sequence[str], task: str) -> dict[str, l
                 "a folder that has one of them, with --store"
             )
         trials.sort(key=lambda one: one.folder.records_path.stat().st_mtime_ns)
-        found[method] = list({one.spec.seed: one for one in trials}.values())
+        found[method] = list({one.spec.seed: one for one in _of_last_version(trials, method, task)}.values())
     first: dict[str, str] = {}
     for method, trials in found.items():
         if trials:
@@ -74,7 +95,30 @@ def stored_trials(store: Path, methods: Sequence[str], task: str) -> dict[str, l
             f"{store}: on {task!r}, {names} have other options of the problem, initial designs or batch "
             "sizes: they cannot be compared"
         )
+    refuse_other_code(found, task)
     return found
+
+
+def _of_last_version(trials: Sequence[Stored], method: str, task: str) -> list[Stored]:
+    """Return the trials that ran with the code of the last of them; warn of others, whose seeds would be mixed in."""
+    last = [one for one in trials if one.own_code == trials[-1].own_code]
+    if others := len({one.spec.seed for one in trials}) - len({one.spec.seed for one in last}):
+        words = f"{counted(others, 'seed')} of an earlier version of your code left out"
+        warnings.warn(f"{method} on {task}: {words}", stacklevel=3)
+    return last
+
+
+def refuse_other_code(found: Mapping[str, Sequence[Stored]], task: str) -> None:
+    """Raise PlumblineError where two methods ran with different versions of a module: of the problem, say."""
+    ran: dict[str, tuple[str, str]] = {}
+    for method, trials in found.items():
+        for module, digest in (trials[-1].own_code if trials else {}).items():
+            other, before = ran.setdefault(module, (method, digest))
+            if before != digest:
+                raise PlumblineError(
+                    f"on {task!r}, {other!r} and {method!r} ran with different versions of module {module!r}: run both "
+                    "again with the present one"
+                )
 
 
 def _ended(store: Path, methods: Sequence[str], task: str) -> Iterator[Stored]:
