@@ -318,6 +318,39 @@ class TestCodeOutside:
         assert sources.outside("alone") != before
         assert sources.outside("alone") == sources.outside("alone")
 
+    def test_folders_without_init_inside_of_one_another_are_packages(self, home: Path, fake: Fake) -> None:
+        (home / "outermost" / "inner").mkdir(parents=True)
+        (home / "outermost" / "inner" / "mine.py").write_text("import json\n")
+        (home / "uses.py").write_text("from outermost.inner import mine\n")
+        for module in ("outermost.inner.mine", "uses"):
+            assert "outermost.inner.mine" in sources.outside(module)
+
+    def test_what_imports_a_module_that_was_loaded_again_must_be_too(
+        self, home: Path, fake: Fake, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """`from share import x` keeps the former x, whatever becomes of the module."""
+        (home / "share.py").write_text("x = 1\n")
+        (home / "walk.py").write_text("from share import x\n")
+        for name in ("share", "walk"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        share = importlib.import_module("share")
+        before = sources.outside("walk")
+        walk = importlib.import_module("walk")
+        (home / "share.py").write_text("x = 22\n")
+        importlib.reload(share)
+        for _ in range(2):
+            sources.look_again()
+            with pytest.raises(PlumblineError, match="'walk' imports 'share', which was loaded again: reload it too"):
+                sources.outside("walk")
+        importlib.reload(walk)
+        sources.look_again()
+        assert sources.outside("walk") != before
+        sources.look_again()
+        assert set(sources.outside("walk")) == {"share", "walk"}
+        importlib.reload(share)  # unchanged
+        sources.look_again()
+        assert set(sources.outside("walk")) == {"share", "walk"}
+
     def test_installed_packages_go_by_their_version(self, home: Path, fake: Fake) -> None:
         installed = home / "site-packages"
         (home / "mybo").rename(home / "kept")

@@ -58,6 +58,8 @@ def by_cost(rows: pd.DataFrame, name: str, costs: Sequence[float]) -> pd.DataFra
         One row a seed, one column a cost, from where all seeds have begun to where the first has ended.
     """
     table = by_round(rows, name)
+    if table.empty:  # no run has a value
+        return table
     cost = spent(rows, costs).reindex(index=table.index, columns=table.columns).to_numpy()
     low, high = np.nanmax(cost[:, 0]), np.nanmin(np.nanmax(cost, axis=1))
     there = np.unique(cost[(cost >= low) & (cost <= high)])

@@ -95,12 +95,19 @@ def _path(module: str) -> Path | None:
 @cache
 def _spec(module: str) -> ModuleSpec | None:
     """What Python would import as `module`; None where there is no such module. Nothing is imported."""
-    parent, _, _ = module.rpartition(".")
+    parent, _, leaf = module.rpartition(".")
     with suppress(ImportError, ValueError, AttributeError, OSError):  # a finder of another package may raise anything
         if not parent:
             return find_spec(module)
-        if (package := _spec(parent)) is not None and package.submodule_search_locations is not None:
-            return PathFinder.find_spec(module, list(package.submodule_search_locations))
+        if (package := _spec(parent)) is None or package.submodule_search_locations is None:
+            return None
+        folders = list(package.submodule_search_locations)
+        try:
+            return PathFinder.find_spec(module, folders)
+        except KeyError:  # a folder without `__init__.py` inside of another: Python asks for that, which is not loaded
+            spec = ModuleSpec(module, None, is_package=True)
+            spec.submodule_search_locations = [str(Path(folder) / leaf) for folder in folders]
+            return spec
     return None
 
 
@@ -300,11 +307,28 @@ def outside(*modules: str) -> dict[str, str]:
     """Return the digests of one's own modules outside of this package that `modules` depend on, by name.
 
     Raises:
-        PlumblineError: Python has loaded one of them, and its file has changed since.
+        PlumblineError: Python has loaded one of them, and its file has changed since; or it has loaded one anew, and
+            not those that import it, which hold what they took from the earlier one.
     """
     found = {module: _digest(module)[:16] for module in _reaches(*modules)[1]}
+    specs = {module: getattr(sys.modules.get(module), "__spec__", None) for module in found}  # a new one after a reload
+    # By identity: the specs of a module before and after it is loaded again are equal.
+    anew = {
+        module
+        for module, (known, before) in _LOADED.items()
+        if module in found and known is not None and known is not specs[module] and before != found[module]
+    }
+    for module, spec in specs.items():
+        known, _ = _LOADED.get(module, (None, ""))
+        behind = anew & _imports_outside(module) if spec is not None and (known is None or known is spec) else None
+        if behind:
+            _LOADED[module] = spec, found[module]  # with another spec, it was loaded after this
+            raise PlumblineError(
+                f"module {module!r} imports {min(behind)!r}, which was loaded again: reload it too (importlib.reload), "
+                "or restart"
+            )
     for module, digest in found.items():
-        spec = getattr(sys.modules.get(module), "__spec__", None)  # a new one after each reload
+        spec = specs[module]
         known, before = _LOADED.get(module, (None, digest))
         if spec is not None and before != digest and (known is None or known is spec):
             _LOADED[module] = spec, before
