@@ -28,6 +28,9 @@ from plumbline.problems.build import build_problem
 Run = Callable[..., tuple[int, str, str]]
 
 
+KINDS = ("method", "problem", "study", "package")
+
+
 @pytest.fixture
 def checkout(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the configuration of the repository, which skeletons take for that of this package."""
@@ -136,6 +139,13 @@ def test_a_package(run: Run, own_packages: Path, tmp_path: Path) -> None:
         (("package", "class"), "name 'class': "),
         (("study", "conformal"), "config/studies/conformal.yaml is there already: choose another name, or delete it"),
         (("method", "ei"), "there is a method 'ei' already: choose another name"),
+        (("method", "ucb-ml"), "config has an entry 'ucb-ml' already: choose another name"),
+        (("problem", "levy-20"), "config has an entry 'levy-20' already: choose another name"),
+        *(
+            ((kind, word), f"name {word!r}: YAML reads it as")
+            for kind in KINDS
+            for word in ("no", "on", "null", "true")
+        ),
         (("package", "json"), "there is a module 'json' already: choose another name"),
         (("study", "mine", "--folder", "nowhere"), "nowhere has no config/studies: name a workspace with --folder"),
     ],

@@ -205,7 +205,7 @@ def test_two_dimensions_are_one_too_many() -> None:
 @pytest.mark.parametrize(
     ("seeds", "message"),
     [
-        ([], "seeds: Tuple should have at least 1 item"),
+        ([], "seeds: at least 1 wanted, 0 given"),
         ([0, 1, 0], "seeds: 0 is there twice, as items 1 and 3 of the list"),
         ([0, True], "seeds.1: a number is wanted (got True)"),
         ([0, 0.0], "seeds: 0 is there twice"),

@@ -274,7 +274,7 @@ F1 = ("experiments", "F1")
         (change((*F1, "title"), True), "experiments.F1.title: Input should be a valid string (got True)"),
         (
             change((*F1, "diagnostics"), {"snapshots": {"rounds": []}}),
-            "experiments.F1.diagnostics.snapshots.rounds: Tuple should have at least 1 item",
+            "experiments.F1.diagnostics.snapshots.rounds: at least 1 wanted, 0 given",
         ),
         (
             change((*F1, "diagnostics"), {"alphas": [0.1, 0.2, 0.1]}),
@@ -298,8 +298,8 @@ F1 = ("experiments", "F1")
             change(("claims", "K1", "primary", 0, "direction"), "more"),
             "claims.K1.primary.0.direction: Input should be 'less', 'greater' or",
         ),
-        (lambda: [1, 2], "Input should be"),
-        (lambda: None, "Input should be"),
+        (lambda: [1, 2], "a mapping is wanted"),
+        (lambda: None, "a mapping is wanted"),
     ],
 )
 def test_mistakes_name_file_and_field(data: Callable[[], Any], message: str, tmp_path: Path) -> None:

@@ -364,7 +364,7 @@ TEST = ("claims", "K1", "primary", 0)
         (
             "methods/toy.yaml",
             set_at("bound-alpha", "vary", value={"alpha": []}),
-            "config/methods/toy.yaml: bound-alpha: vary.alpha: Tuple should have at least 1 item",
+            "config/methods/toy.yaml: bound-alpha: vary.alpha: at least 1 wanted, 0 given",
         ),
         (
             "methods/toy.yaml",

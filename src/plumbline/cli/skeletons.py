@@ -8,12 +8,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
 
+import yaml
 from jinja2 import Environment, StrictUndefined
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.libraries import installed_version
 from plumbline.core.places import CHECKOUT, PACKAGE, STUDIES, installed, shipped
 from plumbline.registry.catalogue import catalogue
+from plumbline.study.methods_and_tasks import load_methods_and_tasks
 
 SkeletonKind = Literal["method", "problem", "study", "package"]
 
@@ -43,6 +45,8 @@ def words(name: str) -> dict[str, str]:
     module = name.replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or keyword.iskeyword(module):
         raise PlumblineError(f"name {name!r}: write lower-case letters and digits, with hyphens between words: my-ei")
+    if (read := yaml.safe_load(name)) != name:
+        raise PlumblineError(f"name {name!r}: YAML reads it as {read!r}: choose another name")
     title = "".join(part.capitalize() for part in name.split("-"))
     return {"name": name, "module": module, "title": title, "short": name.removeprefix("plumbline-")}
 
@@ -85,6 +89,7 @@ def write_skeleton(kind: str, name: str, folder: Path) -> tuple[list[Path], list
     about = words(name)
     refuse_name(known, about)
     refuse_folder(known, folder, name)
+    refuse_entry(known, folder, name)
     home = folder / name if known == "package" else folder
     texts = {home / path: text for path, text in skeleton(known, name)}
     write_new(texts)
@@ -130,6 +135,15 @@ def refuse_name(kind: SkeletonKind, about: dict[str, str]) -> None:
         raise PlumblineError(f"there is a {kind} {about['name']!r} already: choose another name")
     if kind == "package" and find_spec(about["module"]) is not None:
         raise PlumblineError(f"there is a module {about['module']!r} already: choose another name")
+
+
+def refuse_entry(kind: SkeletonKind, folder: Path, name: str) -> None:
+    """Raise PlumblineError if the configuration has an entry of the name that what is written would have too."""
+    if kind not in ("method", "problem"):
+        return
+    entries = load_methods_and_tasks(folder / "config")
+    if name in (entries.methods if kind == "method" else entries.tasks):
+        raise PlumblineError(f"config has an entry {name!r} already: choose another name")
 
 
 def refuse_folder(kind: SkeletonKind, folder: Path, name: str) -> None:

@@ -274,6 +274,19 @@ def attribute_descriptions(docstring: str | None) -> dict[str, str]:
     return descriptions
 
 
+A_LIST, A_MAPPING = "a list is wanted", "a mapping is wanted"
+
+WANTED: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("tuple_type", "list_type", "set_type", "frozen_set_type"), A_LIST),
+        **dict.fromkeys(("dict_type", "mapping_type", "model_type", "model_attributes_type"), A_MAPPING),
+        "too_short": "at least {min_length} wanted, {actual_length} given",
+        "too_long": "at most {max_length} wanted, {actual_length} given",
+    }
+)
+"""What is wanted, by pydantic's kind of error, where its own words are Python's."""
+
+
 def one_line(error: ValidationError, called: Mapping[str, str] = MappingProxyType({})) -> str:
     """Tell the first problem of `error` on one line, as `field.path: message (got value)`.
 
@@ -282,7 +295,8 @@ def one_line(error: ValidationError, called: Mapping[str, str] = MappingProxyTyp
         called: names of fields for who wrote them elsewhere, by their paths.
     """
     first = error.errors()[0]
-    message = first["msg"].removeprefix("Value error, ")
+    wanted = WANTED.get(first["type"])
+    message = wanted.format(**first.get("ctx", {})) if wanted else first["msg"].removeprefix("Value error, ")
     # Of alternatives pydantic names those that failed, a function by its representation: no field's name has brackets.
     where = ".".join(str(part) for part in first["loc"] if "[" not in str(part))
     got = "" if first["type"] in ("value_error", "missing") else f" (got {shown(first['input'], LONGEST_SHOWN)})"
