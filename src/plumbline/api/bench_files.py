@@ -57,17 +57,21 @@ def protocol(bench: Bench, result: Compared) -> "Protocol":
     stored = sorted({one for text in cells["libraries"].dropna() for one in str(text).split("; ") if one})
     labels = {name: bench.legends[name].label if name in bench.legends else name for name in bench.against}
     folders = {name: _folder(own) for name, own in dict(zip(cells["method"], cells["class"], strict=True)).items()}
+    own = result.own
+    scored = set(own.loc[own["score"].notna(), "task"])
     return Protocol(
         bench.method.name.removesuffix(RUN_HERE),
         list(labels.values()),
         {labels[name]: PAPERS[folder] for name, folder in folders.items() if folder in PAPERS},
         stored,
-        [bench.titles[task] for task in bench.specs],
-        [(spec.budget.initial.size, spec.budget.rounds) for spec in bench.specs.values()],
+        [bench.titles[task] for task in bench.specs if task in scored],
+        [(spec.budget.initial.size, spec.budget.rounds) for task, spec in bench.specs.items() if task in scored],
         bench.seeds,
         (min(pairs, default=0), max(pairs, default=0)),
         EDITION,
         {name: version for name in libraries if (version := installed_version(name)) is not None},
+        [bench.titles[task] for task in bench.specs if task not in scored],
+        int(own.loc[own["task"].isin(scored), "score"].isna().sum()),
     )
 
 

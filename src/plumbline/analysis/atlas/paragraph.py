@@ -16,12 +16,14 @@ class Protocol(NamedTuple):
         against: the methods on file that it is compared with.
         papers: titles of the papers that some of these are from, by method.
         libraries: public libraries that these are, with their versions on file.
-        titles: of the tasks.
+        titles: of the tasks on which one's own method has a score.
         budgets: points of the initial design and rounds of each task.
         seeds: number of one's own.
         paired: least and greatest number of pairs of a task.
         edition: of the atlas.
         versions: of the libraries, by name.
+        without: titles of the tasks on which it has none.
+        failed: the number of its trials that failed on the others.
     """
 
     mine: str
@@ -34,6 +36,8 @@ class Protocol(NamedTuple):
     paired: tuple[int, int]
     edition: str
     versions: Mapping[str, str]
+    without: Sequence[str] = ()
+    failed: int = 0
 
 
 def methods_paragraph(protocol: Protocol, citation: Path) -> str:
@@ -68,9 +72,12 @@ def methods_text(protocol: Protocol, citation: Path, markdown: bool = False) -> 
     pairs = f"{low}" if low == high else f"{low} to {high}"
     versions = ", ".join(f"{name} {version}" for name, version in one.versions.items())
     stored = f" ({', '.join(one.libraries)})" if one.libraries else ""
+    lost = f"It has no score on {'; '.join(one.without)}, which no number includes. " if one.without else ""
+    if one.failed:
+        lost += f"{counted(one.failed, 'other trial')} of it failed, and no number includes them. "
     return (
         f"We ran {one.mine} with {counted(one.seeds, 'seed')} on {counted(count, 'task')} of the plumbline atlas "
-        f"(edition {one.edition}){cite}: {'; '.join(one.titles)}. Budgets are the atlas' own, {budgets} "
+        f"(edition {one.edition}){cite}: {'; '.join(one.titles)}. {lost}Budgets are the atlas' own, {budgets} "
         "evaluations (initial design + rounds), and so are initial designs and noise, which all methods share seed by "
         f"seed. Results of {against} are the stored ones{stored}. "
         "The score of a run is the regret of the best noise-free value in units of that of the initial design, "
