@@ -1,5 +1,6 @@
 """A preset's results as an RO-Crate, as rocrate itself reads it."""
 
+import errno
 import json
 import shutil
 import subprocess
@@ -91,3 +92,28 @@ def test_the_validator_finds_no_fault(crate: ROCrate, results: Path) -> None:
     if "URLError" in done.stdout or "OfflineCacheMiss" in done.stdout:
         pytest.skip("rocrate-validator reads contexts from the network, and there is none")
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+def test_only_what_was_run_is_said_to_have_been(run: Run, results: Path) -> None:
+    for path in (results / "results/quick").rglob("TINY-F1.*"):
+        path.unlink()
+    assert run("crate", "part")[0] == 0
+    found = ROCrate(results / "part")
+    (action,) = found.get_by_type("CreateAction")
+    assert action["description"] == "Snakemake ran the experiments TINY-T1."
+    assert found.description.startswith("Results of 1 experiment on")
+
+
+@pytest.mark.slow
+def test_it_is_written_in_whole_or_not_at_all(run: Run, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_one_line(run("crate", "config/crate"), "config/crate is in the configuration, which is packed")
+    before = {path.name for path in results.iterdir()}
+
+    def full(self: ROCrate, base_path: Path) -> None:
+        Path(base_path).mkdir()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(ROCrate, "write", full)
+    assert run("crate", "my crate")[0] != 0
+    assert {path.name for path in results.iterdir()} == before

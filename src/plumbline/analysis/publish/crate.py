@@ -6,16 +6,18 @@ Experiments are not actions of their own: what ran job by job is in Snakemake's 
 
 import io
 import json
+import shutil
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic
 from plumbline.core.libraries import installed_version
-from plumbline.core.places import shipped
+from plumbline.core.places import own, shipped
 from plumbline.core.words import counted
 from plumbline.store.folder import TrialFolder
 from plumbline.store.records import read_table
@@ -45,12 +47,14 @@ class Output(NamedTuple):
         place: where it goes in the crate.
         kind: of its parameter: report, claims, figures, tables or records.
         title: what it shows.
+        experiment: whose it is; empty for the page and the claims.
     """
 
     path: Path
     place: str
     kind: str
     title: str
+    experiment: str = ""
 
 
 KINDS = {
@@ -79,7 +83,7 @@ class Results(NamedTuple):
     @classmethod
     def of(cls, config: Config, home: Path) -> "Results":
         """Return the places of a run's results, as the workflow in `home` has them."""
-        results = Path(config.results)
+        results = own(Path(config.results))
         usual = read_config(home / "config" / "config.yaml").studies
         return cls(results / config.preset, results / summary_folder(config, usual), results / "store")
 
@@ -92,7 +96,7 @@ class Results(NamedTuple):
             for kind, ending in (("figures", "svg"), ("tables", "csv"), ("records", "parquet")):
                 path = self.folder / kind / f"{name}.{ending}"
                 if path.is_file():
-                    yield Output(path, f"results/{kind}/{path.name}", kind, f"{name}: {one.experiment.title}")
+                    yield Output(path, f"results/{kind}/{path.name}", kind, f"{name}: {one.experiment.title}", name)
 
     def versions(self, made: Iterable[Output]) -> dict[str, list[str]]:
         """Return the packages that the trials behind some outputs ran with, in all of their versions."""
@@ -122,16 +126,25 @@ def write_crate(run: ResolvedRun, home: Path, output: Path, agent: str = "") -> 
         agent: who ran it; nobody is named where empty.
 
     Raises:
-        PlumblineError: there are no results, or something is at `output` already.
+        PlumblineError: there are no results, something is at `output` already, or that is in the configuration, which
+            the crate contains.
     """
     if output.exists():
         raise PlumblineError(f"{output} is there already: name another file or folder")
+    if output.resolve().is_relative_to((home / "config").resolve()):
+        raise PlumblineError(f"{output} is in the configuration, which is packed: name a place outside of it")
     crate = run_crate(run, Results.of(run.config, home), home, agent)
     if output.suffix == ".zip":
         with atomic(output) as part:
             crate.write_zip(part)
     else:
-        crate.write(output)
+        part = output.with_name(f".{output.name}.{token_hex(4)}")
+        try:
+            crate.write(part)
+            part.rename(output)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
     return output
 
 
@@ -140,14 +153,13 @@ def run_crate(run: ResolvedRun, results: Results, home: Path, agent: str = "") -
     from rocrate.rocrate import ROCrate
 
     made = list(results.outputs(run))
-    if not made:
+    ran = [name for name in run.experiments if any(one.experiment == name for one in made)]
+    if not ran:
         raise PlumblineError(f"no results of preset {run.config.preset!r} in {results.folder}: run it first")
     ended = datetime.fromtimestamp(max(one.path.stat().st_mtime for one in made), UTC).replace(microsecond=0)
     crate = ROCrate(version=JSON_LD)
     crate.name = f"plumbline, preset {run.config.preset} on {run.config.data} data"
-    crate.description = (
-        f"Results of {counted(len(run.experiments), 'experiment')} on Bayesian optimisation, with their workflow."
-    )
+    crate.description = f"Results of {counted(len(ran), 'experiment')} on Bayesian optimisation, with their workflow."
     crate.license = _entity(crate, LICENCE, "CreativeWork", name="MIT licence", url=LICENCE)
     crate.root_dataset["author"] = _entity(crate, "#developers", "Organization", name="the plumbline developers")
     crate.datePublished = ended
@@ -164,7 +176,7 @@ def run_crate(run: ResolvedRun, results: Results, home: Path, agent: str = "") -
         result=files,
         properties={
             "name": f"Run of preset {run.config.preset}",
-            "description": f"Snakemake ran the experiments {', '.join(run.experiments)}.",
+            "description": f"Snakemake ran the experiments {', '.join(ran)}.",
             "endTime": ended.isoformat(),
             "actionStatus": "http://schema.org/CompletedActionStatus",
         },
