@@ -65,4 +65,4 @@ def test_probabilities_are_those_after_correction() -> None:
 def test_both_files_are_written(tmp_path: Path) -> None:
     write_figure([finding(-2, -1)], "made", tmp_path)
     assert (tmp_path / "interventions.png").stat().st_size > 5_000
-    assert "calibrated BO, closed form" in (tmp_path / "interventions.svg").read_text(encoding="utf-8")
+    assert "recalibrated in closed form" in (tmp_path / "interventions.svg").read_text(encoding="utf-8")
