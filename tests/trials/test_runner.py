@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 import torch
 from botorch.exceptions.errors import ModelFittingError
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from linear_operator.utils.errors import NotPSDError
 
+from plumbline.core.ambient import kept_defaults
 from plumbline.core.device import device_called
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
@@ -137,6 +139,34 @@ def test_trials_of_several_threads_are_those_of_one(cheap_spec: Make, tmp_path: 
     for spec, folder in zip(specs, at_once, strict=True):
         alone = run_trial(spec, tmp_path / "alone", tmp_path)
         assert [row["y"] for row in rows_of(folder)] == [row["y"] for row in rows_of(alone)]
+
+
+@pytest.mark.parametrize("method", ["ei", "sobol"])
+def test_what_a_script_sets_changes_no_number(method: str, cheap_spec: Make, tmp_path: Path) -> None:
+    spec = cheap_spec("branin", method, rounds=2)
+    usual = rows_of(run_trial(spec, tmp_path / "usual", tmp_path))
+    with kept_defaults(usual=False):
+        torch.set_default_dtype(torch.float64)
+        torch.set_grad_enabled(False)
+        np.seterr(all="raise")
+        changed = rows_of(run_trial(spec, tmp_path / "changed", tmp_path))
+        assert torch.get_default_dtype() == torch.float64
+    assert [row["x"] for row in changed] == [row["x"] for row in usual]
+
+
+def test_what_a_module_of_ones_own_sets_is_not_for_later_trials(
+    cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sets_double.py").write_text(
+        "import torch\ntorch.set_default_dtype(torch.float64)\n\n\nclass Walk:\n"
+        "    def __init__(self, bounds): self.low, self.high = bounds\n"
+        "    def tell(self, x, y): pass\n"
+        "    def ask(self): return self.low + (self.high - self.low) * 0.1\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    theirs = cheap_spec("branin", "ask-tell", options={"optimiser": "sets_double:Walk"}, rounds=1)
+    assert not run_trial(theirs, tmp_path / "store", tmp_path).failed
+    assert torch.get_default_dtype() == torch.float32
 
 
 def test_a_finished_trial_is_not_run_again(cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
