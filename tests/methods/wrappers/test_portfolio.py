@@ -166,7 +166,7 @@ def test_wrappers_go_around_it(rule: str) -> None:
 @pytest.mark.parametrize(
     ("members", "reason"),
     [
-        (["ei"], "at least 2 items"),
+        (["ei"], "at least 2 wanted"),
         (["ei", "random"], "member 'random' does not provide 'shared gp' .*: use .*ei, jes"),
         (["ei", "cucb"], "member 'cucb' does not provide 'shared gp'"),
         (["ei", {"name": "calibrated", "options": {"base": "ei"}}], "member 'calibrated' does not provide 'shared gp'"),
