@@ -38,7 +38,8 @@ def test_the_paragraph() -> None:
     assert "no number includes" not in text
     lost = methods_text(protocol._replace(without=["Levy", "Camel"], failed=2), CITATION)
     assert (
-        "Branin; Rover. It has no score on Levy; Camel, which no number includes. 2 other trials of it failed" in lost
+        "Branin; Rover. Mine has no score on Levy; Camel, which no number includes. 2 other trials of Mine failed"
+        in lost
     )
     plain = methods_text(protocol, CITATION)
     assert "conformal EI (Stanton et al., 2023), LOCBO (Kim et al., 2025) are" in plain

@@ -1,6 +1,6 @@
 """An edition of the atlas: its files, read and written.
 
-A folder holds a Parquet file a task, `tasks.csv`, `cells.csv` with one row per method and task, be it empty, and
+A folder holds one Parquet file per task, `tasks.csv`, `cells.csv` with one row per method and task, be it empty, and
 `edition.json`. Cells are added as they are finished; one that is there is replaced by one of as many seeds or more.
 """
 

@@ -35,7 +35,7 @@ FORMATS = ("pdf", "svg", "png")
 def forest(
     differences: Sequence[Difference], mine: str, titles: Mapping[str, str], legends: Mapping[str, Legend]
 ) -> Figure:
-    """Return a figure with one line per task, the mean over tasks last, and a dot with its 95% interval a method.
+    """Return a figure with one line per task, the mean over tasks last, and one dot per method with its 95% interval.
 
     Args:
         differences: as `standing.paired_differences` returns them.

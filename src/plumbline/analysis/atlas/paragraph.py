@@ -72,9 +72,9 @@ def methods_text(protocol: Protocol, citation: Path, markdown: bool = False) -> 
     pairs = f"{low}" if low == high else f"{low} to {high}"
     versions = ", ".join(f"{name} {version}" for name, version in one.versions.items())
     stored = f" ({', '.join(one.libraries)})" if one.libraries else ""
-    lost = f"It has no score on {'; '.join(one.without)}, which no number includes. " if one.without else ""
+    lost = f"{one.mine} has no score on {'; '.join(one.without)}, which no number includes. " if one.without else ""
     if one.failed:
-        lost += f"{counted(one.failed, 'other trial')} of it failed, and no number includes them. "
+        lost += f"{counted(one.failed, 'other trial')} of {one.mine} failed, and no number includes them. "
     return (
         f"We ran {one.mine} with {counted(one.seeds, 'seed')} on {counted(count, 'task')} of the plumbline atlas "
         f"(edition {one.edition}){cite}: {'; '.join(one.titles)}. {lost}Budgets are the atlas' own, {budgets} "

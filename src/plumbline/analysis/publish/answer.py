@@ -153,7 +153,7 @@ def answer_in_words(found: pd.DataFrame) -> list[str]:
 
 
 def draw_answer(found: pd.DataFrame) -> Figure:
-    """Draw the comparisons, a panel a question and a group of points a paper, with their counts.
+    """Draw the comparisons, one panel per question and one group of points per paper, with their counts.
 
     Args:
         found: as `comparisons` returns them.

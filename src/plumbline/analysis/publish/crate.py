@@ -60,8 +60,8 @@ class Output(NamedTuple):
 KINDS = {
     "report": ("text/html", "the page of the study"),
     "claims": ("text/csv", "verdicts on the papers' claims"),
-    "figures": ("image/svg+xml", "a figure an experiment"),
-    "tables": ("text/csv", "a table an experiment"),
+    "figures": ("image/svg+xml", "one figure per experiment"),
+    "tables": ("text/csv", "one table per experiment"),
     "records": ("application/vnd.apache.parquet", "one row per evaluation, one file per experiment"),
 }
 """Media types and meanings of what the workflow makes."""

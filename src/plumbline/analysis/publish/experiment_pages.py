@@ -1,4 +1,4 @@
-"""A page an experiment: figure, table, settings, provenance, cost, and the claims that rest on it."""
+"""One page per experiment: figure, table, settings, provenance, cost, and the claims that rest on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -197,7 +197,7 @@ def status_of(study: Study, experiment: Experiment, found: Kept, atlas: Path) ->
 def write_experiment_pages(
     studies: Sequence[Study], entries: MethodsAndTasks, reference: Path, atlas: Path, folder: Path
 ) -> None:
-    """Write a page an experiment of all studies, and an index of them, to `folder`.
+    """Write one page per experiment of all studies, and an index of them, to `folder`.
 
     Args:
         studies: with the experiments.
