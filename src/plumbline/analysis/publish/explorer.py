@@ -215,7 +215,7 @@ def costs_on_file(path: Path) -> dict[tuple[str, str], float]:
 
 @cache
 def line_chart() -> str:
-    """Return the Vega-Lite chart of all views as JSON: one line and one band per method, and thin lines of single seeds.
+    """Return the Vega-Lite chart of all views as JSON: a line with its band per method, and thin lines of single seeds.
 
     The script fills in its data sets `lines` and `seeds`, the titles of its axes, and whether they are logarithmic.
     """
