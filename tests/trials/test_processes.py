@@ -3,6 +3,9 @@
 import os
 import re
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,6 +83,38 @@ def test_a_process_that_the_machine_kills_is_one_line(
     with pytest.raises(PlumblineError, match="a process was killed: if the memory is full"):
         run_alone(spec, tmp_path / "store", tmp_path)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+STARTS = """
+import os, sys, time
+from joblib.externals.loky import ProcessPoolExecutor
+from plumbline.trials.processes import begin
+
+if __name__ == "__main__":
+    executor = ProcessPoolExecutor(1, initializer=begin, initargs=(os.getpid(),))
+    print(executor.submit(os.getpid).result(), flush=True)
+    if {busy}:
+        executor.submit(time.sleep, 60)
+    time.sleep(60)
+"""
+"""A main process that starts another, prints its number, and waits."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("busy", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
+def test_a_process_ends_when_the_main_one_is_killed(number: signal.Signals, busy: bool, tmp_path: Path) -> None:
+    script = tmp_path / "starts.py"
+    script.write_text(STARTS.format(busy=busy))
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as main:
+        assert main.stdout is not None
+        worker = int(main.stdout.readline())
+        main.send_signal(number)
+        main.wait(10)
+        end = time.monotonic() + 10
+        while Path(f"/proc/{worker}").exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        assert not Path(f"/proc/{worker}").exists()
 
 
 def test_the_place_of_a_crash_is_in_the_users_code() -> None:

@@ -1,8 +1,11 @@
 """Trials in several processes, one a trial at a time."""
 
 import faulthandler
+import os
 import re
 import signal
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +22,9 @@ from plumbline.trials.timeouts import timeout_of_trials
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """The environment of a process: with as many threads in each as there are cores, all would wait for each other."""
+
+CHECK = 1.0
+"""Seconds between two looks at whether the main process is still there."""
 
 
 def run_in_processes(
@@ -42,7 +48,7 @@ def run_in_processes(
     alone: dict[int, TrialFolder] = {}
     number = 0
     while number < len(specs):
-        executor = ProcessPoolExecutor(min(processes, len(specs)), env=ONE_THREAD, initializer=end_quietly)
+        executor = ProcessPoolExecutor(min(processes, len(specs)), env=ONE_THREAD, initializer=begin, initargs=(os.getpid(),))
         started = {
             i: executor.submit(run_within, timeout, specs[i], store, data)
             for i in range(number, len(specs))
@@ -69,7 +75,7 @@ def run_alone(spec: TrialSpec, store: Path, data: Path, timeout: float | None = 
     """
     with TemporaryDirectory() as scratch:
         stack = Path(scratch, "stack")
-        executor = ProcessPoolExecutor(1, env=ONE_THREAD, initializer=write_stack_of_crash, initargs=(stack,))
+        executor = ProcessPoolExecutor(1, env=ONE_THREAD, initializer=begin, initargs=(os.getpid(), stack))
         try:
             return executor.submit(run_within, timeout, spec, store, data).result()
         except BrokenProcessPool as error:
@@ -83,16 +89,25 @@ def run_alone(spec: TrialSpec, store: Path, data: Path, timeout: float | None = 
             executor.shutdown(kill_workers=True)
 
 
-def end_quietly() -> None:
-    """Leave Ctrl-C to the main process, which ends the others, and print no stack at a crash: the trial keeps it."""
+def begin(main: int, stack: Path | None = None) -> None:
+    """Prepare a process: it leaves Ctrl-C to the main one, ends with it, and prints no Python stack at a crash.
+
+    Args:
+        main: the number of the main process.
+        stack: the file that the stack is written to at a crash; None where it is not needed.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=end_with, args=(main,), daemon=True).start()
     faulthandler.disable()  # loky enables it
+    if stack is not None:
+        faulthandler.enable(stack.open("w"))
 
 
-def write_stack_of_crash(file: Path) -> None:
-    """Have this process write its Python stack to `file` if it crashes."""
-    end_quietly()
-    faulthandler.enable(file.open("w"))
+def end_with(main: int) -> None:
+    """End this process once the process `main`, which started it, has ended: a killed one cannot end its workers."""
+    while os.getppid() == main:
+        time.sleep(CHECK)
+    os._exit(1)
 
 
 def run_within(timeout: float | None, spec: TrialSpec, store: Path, data: Path) -> TrialFolder:
