@@ -67,7 +67,7 @@ def test_the_command_of_a_checkout_is_short(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["copied", "a folder #1, 100% ü"])
+@pytest.mark.parametrize("name", ["copied", "a folder #1, 100% ü", "all%20in%25"])
 def test_a_copied_folder_shows_its_own_artifacts(
     name: str, results: Results, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

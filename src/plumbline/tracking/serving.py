@@ -64,7 +64,9 @@ def serving(uri: str, port: int = PORT) -> Iterator[Server]:
         raise PlumblineError(f"no runs at {database}: `make study` makes them, or `plumbline track`")
     _check_free(port)
     log = database.with_name("mlflow-ui.log")
-    where = ["--backend-store-uri", uri, "--artifacts-destination", str((database.parent / ARTIFACTS).absolute())]
+    # As a URI: of a path, MLflow would take %25 for the escape of a percent sign.
+    artifacts = (database.parent / ARTIFACTS).absolute().as_uri()
+    where = ["--backend-store-uri", uri, "--artifacts-destination", artifacts]
     command = [sys.executable, "-m", "mlflow", "server", *where, "--host", HOST, "--port", str(port), "--workers", "1"]
     with log.open("w") as said:
         process = subprocess.Popen(command, stdout=said, stderr=said, env={**os.environ, **SPARING})
