@@ -12,9 +12,10 @@ from plumbline.core.errors import PlumblineError
 from plumbline.registry.schema_options import options_of
 from plumbline.study.schemas import BEGIN, END, TABLES, option_tables, schemas, with_tables, write_schemas
 
-# desk.yaml and paper.yaml are laid over the first: alone they lack the studies.
 FILES = {
     "config.yaml": "config",
+    "desk.yaml": "config",
+    "paper.yaml": "config",
     "datasets.yaml": "datasets",
     "models.yaml": "models",
     "methods/*.yaml": "methods",

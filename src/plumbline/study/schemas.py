@@ -54,7 +54,7 @@ DIALECT = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
 def schemas() -> dict[str, Schema]:
     """Return the schema of each kind of file, by the name of the schema's file."""
     return {
-        "config.schema.json": {**DIALECT, **Config.model_json_schema()},
+        "config.schema.json": _config(),
         "datasets.schema.json": _mapping(Dataset),
         "methods.schema.json": _methods(),
         "models.schema.json": _models(),
@@ -163,6 +163,11 @@ def _with_options(schema: Schema, kind: Kind, field: str, definitions: Schema, l
             }
         )
     return {**schema, "allOf": cases}
+
+
+def _config() -> Schema:
+    """A file may be a layer over `config.yaml`, such as `desk.yaml`: nothing is required of it."""
+    return {**DIALECT, **{key: value for key, value in Config.model_json_schema().items() if key != "required"}}
 
 
 def _methods() -> Schema:
