@@ -35,7 +35,7 @@ forrester: {problem: forrester, initial: {design: uniform, size: 3}, rounds: 1}
 """
 STUDY = """
 study: tiny
-title: A tiny study
+title: A tiny study of {EI,KG}
 citation: Nobody.
 experiments:
   TINY-T1:
@@ -45,7 +45,7 @@ experiments:
     table: {kind: final-values, options: {metrics: [regret]}}
     quick: {}
   TINY-F1:
-    title: A figure
+    title: A figure of x_{t}
     grid: [{tasks: [forrester], methods: [bound]}]
     diagnostics: {snapshots: {rounds: [1], points: 9}}
     figure: {kind: model-steps, options: {task: forrester, methods: [bound]}}

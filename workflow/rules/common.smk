@@ -166,13 +166,20 @@ def evidence_of(experiment):
     return {kind: f"{OUT}/{kind}/{experiment}.parquet" for kind in kinds}
 
 
+def verbatim(text):
+    """Return a text that Snakemake's report shows as it is: a word joiner, which is not seen, keeps {name} from being read
+    as a wildcard.
+    """
+    return text.replace("{", "{\N{WORD JOINER}")
+
+
 def shown(experiment, kind, path):
     """Return a file of an experiment as Snakemake's report shows it."""
     return report(
         path,
         caption=f"../report/{kind}.rst",
-        category=STUDY_OF[experiment].title,
-        subcategory=f"{experiment}: {EXPERIMENTS[experiment].title}",
+        category=verbatim(STUDY_OF[experiment].title),
+        subcategory=verbatim(f"{experiment}: {EXPERIMENTS[experiment].title}"),
         labels={"experiment": experiment, "kind": kind},
     )
 
