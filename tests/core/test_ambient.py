@@ -1,43 +1,63 @@
-"""What a trial's numbers depend on in the process is put back, and is what it usually is where that is asked for."""
+"""What a trial's numbers depend on in the process is put back, and is what it usually is but for one's own modules."""
 
-import numpy as np
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
 import pytest
 import torch
 
-from plumbline.core.ambient import kept_defaults
+from plumbline.core.ambient import USUAL, State, kept_state, present, put
 
-USUAL = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
-"""What NumPy does of itself about floating-point errors."""
-
-
-def state() -> tuple[torch.dtype, bool, dict[str, str]]:
-    return torch.get_default_dtype(), torch.is_grad_enabled(), dict(np.geterr())
+CHANGED = State(torch.float64, False, dict.fromkeys(USUAL.errors, "raise"))
 
 
-@pytest.mark.parametrize("usual", [True, False])
-def test_all_is_put_back(usual: bool) -> None:
-    before = state()
-    assert before == (torch.float32, True, USUAL)
+@pytest.fixture(autouse=True)
+def _put_back() -> Iterator[None]:
+    before = present()
+    yield
+    put(before)
 
-    def change() -> None:
-        torch.set_default_dtype(torch.float64)
-        torch.set_grad_enabled(False)
-        np.seterr(all="raise")
+
+def test_a_process_starts_in_the_usual_state() -> None:
+    assert present() == USUAL
+
+
+@pytest.mark.parametrize("own", [[], ["a_module"]])
+def test_the_state_is_put_back_after_an_error(own: list[str]) -> None:
+    def fail() -> None:
+        put(CHANGED)
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), kept_defaults(usual):
-        change()
-    assert state() == before
+    with pytest.raises(ZeroDivisionError), kept_state(own):
+        fail()
+    assert present() == USUAL
 
 
-def test_what_somebody_has_changed_is_usual_only_where_that_is_asked_for() -> None:
-    with kept_defaults(usual=False):
-        torch.set_default_dtype(torch.float64)
-        torch.set_grad_enabled(False)
-        np.seterr(all="raise")
-        changed = state()
-        with kept_defaults(usual=True):
-            assert state() == (torch.float32, True, USUAL)
-        assert state() == changed
-        with kept_defaults(usual=False):
-            assert state() == changed
+def test_what_a_script_has_set_is_for_its_own_modules_alone() -> None:
+    put(CHANGED)
+    with kept_state():
+        assert present() == USUAL
+    assert present() == CHANGED
+    with kept_state(["a_module"]):
+        assert present() == CHANGED
+
+
+def test_what_a_module_sets_as_it_is_loaded_is_set_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    with kept_state(["loaded_once", "not_loaded"]):
+        put(CHANGED)
+        monkeypatch.setitem(sys.modules, "loaded_once", ModuleType("loaded_once"))
+    assert present() == USUAL
+    with kept_state(["loaded_once"]):
+        assert present() == CHANGED
+    for others in ([], ["not_loaded"]):
+        with kept_state(others):
+            assert present() == USUAL
+    assert present() == USUAL
+
+
+def test_what_a_later_call_sets_is_not() -> None:
+    with kept_state(["sys"]):
+        put(CHANGED)
+    with kept_state(["sys"]):
+        assert present() == USUAL

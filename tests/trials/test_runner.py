@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
 import pytest
 import torch
 from botorch.exceptions.errors import ModelFittingError
@@ -17,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from linear_operator.utils.errors import NotPSDError
 
-from plumbline.core.ambient import kept_defaults
+from plumbline.core.ambient import State, present, put
 from plumbline.core.device import device_called
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
@@ -145,27 +144,35 @@ def test_trials_of_several_threads_are_those_of_one(cheap_spec: Make, tmp_path: 
 def test_what_a_script_sets_changes_no_number(method: str, cheap_spec: Make, tmp_path: Path) -> None:
     spec = cheap_spec("branin", method, rounds=2)
     usual = rows_of(run_trial(spec, tmp_path / "usual", tmp_path))
-    with kept_defaults(usual=False):
-        torch.set_default_dtype(torch.float64)
-        torch.set_grad_enabled(False)
-        np.seterr(all="raise")
+    before = present()
+    put(State(torch.float64, False, dict.fromkeys(before.errors, "raise")))
+    try:
         changed = rows_of(run_trial(spec, tmp_path / "changed", tmp_path))
         assert torch.get_default_dtype() == torch.float64
+    finally:
+        put(before)
     assert [row["x"] for row in changed] == [row["x"] for row in usual]
 
 
-def test_what_a_module_of_ones_own_sets_is_not_for_later_trials(
+def test_what_a_module_of_ones_own_sets_is_for_all_its_trials_and_no_others(
     cheap_spec: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sets_double.py").write_text(
         "import torch\ntorch.set_default_dtype(torch.float64)\n\n\nclass Walk:\n"
         "    def __init__(self, bounds): self.low, self.high = bounds\n"
         "    def tell(self, x, y): pass\n"
-        "    def ask(self): return self.low + (self.high - self.low) * 0.1\n"
+        "    def ask(self): return self.low + (self.high - self.low) * torch.tensor(0.1).item()\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    theirs = cheap_spec("branin", "ask-tell", options={"optimiser": "sets_double:Walk"}, rounds=1)
-    assert not run_trial(theirs, tmp_path / "store", tmp_path).failed
+
+    def of_theirs(store: str) -> list[object]:
+        spec = cheap_spec("branin", "ask-tell", options={"optimiser": "sets_double:Walk"}, rounds=1)
+        return [row["x"] for row in rows_of(run_trial(spec, tmp_path / store, tmp_path))]
+
+    first = of_theirs("first")
+    assert torch.get_default_dtype() == torch.float32
+    run_trial(cheap_spec("branin", rounds=1), tmp_path / "ours", tmp_path)
+    assert of_theirs("second") == first, "Python does not load the module again"
     assert torch.get_default_dtype() == torch.float32
 
 

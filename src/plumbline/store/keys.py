@@ -136,9 +136,9 @@ def code_digest(spec: TrialSpec) -> str:
     return _code_digest(_of_trial(spec).modules)
 
 
-def runs_own_code(spec: TrialSpec) -> bool:
-    """Return whether a trial runs modules of the user's own, outside of this package and of installed ones."""
-    return bool(outside(*_of_trial(spec).modules, LOOP))
+def own_modules(spec: TrialSpec) -> list[str]:
+    """Return the modules of the user's own that a trial runs, outside of this package and of installed ones."""
+    return list(outside(*_of_trial(spec).modules, LOOP))
 
 
 def code_outside(spec: TrialSpec) -> Json:

@@ -48,7 +48,9 @@ def run_in_processes(
     alone: dict[int, TrialFolder] = {}
     number = 0
     while number < len(specs):
-        executor = ProcessPoolExecutor(min(processes, len(specs)), env=ONE_THREAD, initializer=begin, initargs=(os.getpid(),))
+        executor = ProcessPoolExecutor(
+            min(processes, len(specs)), env=ONE_THREAD, initializer=begin, initargs=(os.getpid(),)
+        )
         started = {
             i: executor.submit(run_within, timeout, specs[i], store, data)
             for i in range(number, len(specs))

@@ -8,14 +8,14 @@ from typing import TypeVar
 
 import torch
 
-from plumbline.core.ambient import kept_defaults
+from plumbline.core.ambient import kept_state
 from plumbline.core.errors import PlumblineError
 from plumbline.core.plugins import Signals, kept_streams, noticing_signals, place_in_stack
 from plumbline.methods.ask import CPU
 from plumbline.methods.base import lockstep_size
 from plumbline.problems.base import SharedCache
 from plumbline.store.folder import TrialFolder
-from plumbline.store.keys import runs_own_code, trial_key
+from plumbline.store.keys import own_modules, trial_key
 from plumbline.store.observers import Observer
 from plumbline.store.spec import TrialSpec
 from plumbline.trials.checkpoint import Ration
@@ -120,7 +120,7 @@ def _run_groups(
     for group in parts(list(zip(specs, folders, strict=True)), together):
         wanted = {folder.key: (spec, folder) for spec, folder in group}
         # What a user's own module sets as it is loaded is meant for its trials, and for no later ones.
-        with kept_defaults(usual=not runs_own_code(group[0][0])), ExitStack() as held:
+        with kept_state(own_modules(group[0][0])), ExitStack() as held:
             # In one order everywhere, so that two jobs that share trials cannot deadlock.
             for key in sorted(wanted):
                 held.enter_context(wanted[key][1].lock())
