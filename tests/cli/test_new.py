@@ -147,6 +147,10 @@ def test_a_package(run: Run, own_packages: Path, tmp_path: Path) -> None:
             for word in ("no", "on", "null", "true")
         ),
         (("package", "json"), "there is a module 'json' already: choose another name"),
+        *(
+            (("study", rule), f"a rule of the workflow has the name {rule!r} already: choose another name")
+            for rule in ("all", "claims", "track", "trials", "trials-mine")
+        ),
         (("study", "mine", "--folder", "nowhere"), "nowhere has no config/studies: name a workspace with --folder"),
     ],
 )

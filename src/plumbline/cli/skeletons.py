@@ -16,6 +16,7 @@ from plumbline.core.libraries import installed_version
 from plumbline.core.places import CHECKOUT, PACKAGE, STUDIES, installed, shipped
 from plumbline.registry.catalogue import catalogue
 from plumbline.study.methods_and_tasks import load_methods_and_tasks
+from plumbline.study.targets import RuleNames
 
 SkeletonKind = Literal["method", "problem", "study", "package"]
 
@@ -138,8 +139,12 @@ def refuse_name(kind: SkeletonKind, about: dict[str, str]) -> None:
 
 
 def refuse_entry(kind: SkeletonKind, folder: Path, name: str) -> None:
-    """Raise PlumblineError if the configuration has an entry of the name that what is written would have too."""
-    if kind not in ("method", "problem"):
+    """Raise PlumblineError if the configuration has an entry of the name, or the workflow a rule of that of a study."""
+    if kind == "package":
+        return
+    if kind == "study":
+        if RuleNames.read(folder).have(name):
+            raise PlumblineError(f"a rule of the workflow has the name {name!r} already: choose another name")
         return
     entries = load_methods_and_tasks(folder / "config")
     if name in (entries.methods if kind == "method" else entries.tasks):

@@ -1,6 +1,5 @@
 """The plan of a run: a configuration with its studies, methods, tasks and datasets read and checked."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,7 +8,6 @@ from typing import Any, get_args
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import line_of, parse, yaml_files
-from plumbline.core.places import shipped
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.data.models import ModelEntry, load_models
 from plumbline.store.keys import input_paths
@@ -28,6 +26,7 @@ from plumbline.study.experiments import Experiment, Preset, Study, load_study
 from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks
 from plumbline.study.resolved import ResolvedExperiment, ResolvedRun, chunks, job_resources, jobs_by_task, pairs, trials
 from plumbline.study.settings import Config
+from plumbline.study.targets import RuleNames
 
 IN_STUDIES = "are in the studies of the configuration"
 """What is true of the experiments of a plan; `plumbline experiments` lists those of other studies too."""
@@ -209,22 +208,14 @@ def _refuse_doubles(studies: Mapping[str, Study], root: Path) -> None:
 
 
 def _refuse_other_targets(studies: Mapping[str, Study], root: Path) -> None:
-    """Raise PlumblineError where a study or an experiment is called like another target of the workflow.
-
-    That is the one at `root`, or in a workspace the one that comes with the package.
-    """
-    folder = next(one / "workflow" for one in (root, shipped()) if (one / "workflow").is_dir())
-    files = [path for path in folder.rglob("*") if path.suffix == ".smk" or path.name == "Snakefile"]
-    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
-    rules = set(re.findall(r"^ *(?:rule|checkpoint) (\w+):", text, re.MULTILINE))
-    # Of rules that the workflow makes in a loop, all have one beginning.
-    beginnings = tuple(re.findall(r"^ *name:\s+f\"([\w-]+)\{", text, re.MULTILINE))
+    """Raise PlumblineError where a study or an experiment is called like another target of the workflow."""
+    rules = RuleNames.read(root)
     for study, content in studies.items():
         named = {"the study": study, **{f"experiment {name}": name for name in content.experiments}}
         for what, name in named.items():
             other = (
                 "a rule of the workflow"
-                if name in rules or name.startswith(beginnings)
+                if rules.have(name)
                 else "a study"
                 if what != "the study" and name in studies
                 else ""
