@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from plumbline.core.errors import PlumblineError
-from plumbline.core.plugins import place_in_stack
 from plumbline.registry.references import MethodRef
 from plumbline.store.spec import TrialSpec
 from plumbline.trials import run_trial
@@ -115,20 +114,3 @@ def test_a_process_ends_when_the_main_one_is_killed(number: signal.Signals, busy
         while Path(f"/proc/{worker}").exists() and time.monotonic() < end:
             time.sleep(0.1)
         assert not Path(f"/proc/{worker}").exists()
-
-
-def test_the_place_of_a_crash_is_in_the_users_code() -> None:
-    stack = """Fatal Python error: Segmentation fault
-
-Thread 0x1 (most recent call first):
-  File "/home/ada/other.py", line 3 in wait
-
-Current thread 0x2 (most recent call first):
-  File "/usr/lib/python3/site-packages/library.py", line 5 in call
-  File "/home/ada/mine.py", line 16 in ask
-  File "/home/ada/outer.py", line 2 in run
-
-Extension modules: numpy (total: 1)
-"""
-    assert place_in_stack(stack) == "/home/ada/mine.py, line 16"
-    assert place_in_stack("") == ""

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.core.call_timeout import call_timeout
+from plumbline.core.culprits import plugin_code
 from plumbline.core.errors import PlumblineError
-from plumbline.core.plugins import call_timeout, plugin_code
 from plumbline.store.folder import TrialFolder
 from plumbline.trials.timeouts import timeout_of_trials
 

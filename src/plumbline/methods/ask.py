@@ -10,7 +10,7 @@ import torch
 from torch import Generator
 
 from plumbline.core.history import History
-from plumbline.core.plugins import seed_streams
+from plumbline.core.streams import seed_streams
 from plumbline.methods.proposal import Proposal
 
 CPU = torch.device("cpu")

@@ -12,9 +12,9 @@ from torch import Generator, Tensor
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.core.libraries import absent
+from plumbline.core.named_numbers import refuse_odd_numbers
 from plumbline.core.options import parse
 from plumbline.core.outcomes import CovariateShift, Outcome
-from plumbline.core.plugins import refuse_odd_numbers
 from plumbline.methods.ask import AskRequest
 from plumbline.methods.proposal import Predictor, Proposal
 from plumbline.registry.registry import Registry

@@ -10,8 +10,8 @@ from torch import Generator, Tensor
 from torch.quasirandom import SobolEngine
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.named_numbers import refuse_odd_numbers
 from plumbline.core.outcomes import Outcome
-from plumbline.core.plugins import refuse_odd_numbers
 from plumbline.core.reference_point import reference_point
 from plumbline.problems.base import Problem
 from plumbline.spaces.box import uniform

@@ -39,10 +39,14 @@ NEUTRAL = frozenset(
     f"{PACKAGE}{name and f'.{name}'}"
     for name in (
         "",  # the package itself: names of the Python interface
+        "core.call_timeout",
+        "core.culprits",
         "core.errors",
         "core.files",
         "core.history",
         "core.inputs",
+        "core.machine",
+        "core.named_numbers",
         "core.options",
         "core.outcomes",
         "core.saved_state",

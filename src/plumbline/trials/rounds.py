@@ -6,8 +6,8 @@ from time import perf_counter
 
 import torch
 
+from plumbline.core.culprits import plugin_code
 from plumbline.core.errors import PlumblineError
-from plumbline.core.plugins import plugin_code
 from plumbline.methods.ask import AskRequest
 from plumbline.methods.base import Method, Proposal
 from plumbline.trials.log import Step

@@ -9,8 +9,10 @@ from typing import TypeVar
 import torch
 
 from plumbline.core.ambient import kept_state
+from plumbline.core.culprits import place_in_stack
 from plumbline.core.errors import PlumblineError
-from plumbline.core.plugins import Signals, kept_streams, noticing_signals, place_in_stack
+from plumbline.core.machine import Signals, noticing_signals
+from plumbline.core.streams import kept_streams
 from plumbline.methods.ask import CPU
 from plumbline.methods.base import lockstep_size
 from plumbline.problems.base import SharedCache

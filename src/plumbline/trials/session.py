@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
+from plumbline.core.culprits import culprit_of, place_of
 from plumbline.core.errors import PlumblineError
-from plumbline.core.plugins import Signals, culprit_of, is_of_machine, place_of
+from plumbline.core.machine import Signals, is_of_machine
 from plumbline.problems.base import EvaluationContext, SharedCache
 from plumbline.problems.evaluation import ProblemMetadata
 from plumbline.registry.packages import place_in_packages

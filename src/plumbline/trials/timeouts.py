@@ -5,12 +5,12 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
+from plumbline.core.call_timeout import call_timeout
 from plumbline.core.errors import PlumblineError
-from plumbline.core.plugins import call_timeout
 from plumbline.store.folder import TrialFolder
 
 OUT_OF_TIME = re.compile(r"TimeoutError: no answer within (\d+(?:\.\d+)?(?:e[+-]\d+)?) s\b")
-"""How the reason of a failure by `plumbline.core.plugins.call_timeout` begins."""
+"""How the reason of a failure by `plumbline.core.call_timeout.call_timeout` begins."""
 
 
 @contextmanager

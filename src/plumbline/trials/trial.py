@@ -12,9 +12,10 @@ from torch import Tensor
 
 from plumbline.core import seeding
 from plumbline.core.alpha import alpha_at
+from plumbline.core.culprits import plugin_code
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
-from plumbline.core.plugins import plugin_code, seed_streams
+from plumbline.core.streams import seed_streams
 from plumbline.designs.base import initial_design
 from plumbline.methods.ask import CPU, AskRequest
 from plumbline.methods.base import Domain, Method, Proposal, build_method, checked, refuse_lost_state

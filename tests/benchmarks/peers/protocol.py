@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from plumbline.api.running import TrialRequest
 from plumbline.core.errors import PlumblineError
-from plumbline.core.plugins import seed_streams
+from plumbline.core.streams import seed_streams
 from plumbline.methods.base import Domain
 from plumbline.problems.base import Problem
 from plumbline.problems.evaluation import values

@@ -9,8 +9,8 @@ import torch
 from botorch.acquisition import AcquisitionFunction
 from situations import BOX, QUICK, ask, box, table
 
+from plumbline.core.culprits import place_of
 from plumbline.core.errors import PlumblineError
-from plumbline.core.plugins import place_of
 from plumbline.methods.base import Proposal, build_method
 from plumbline.methods.gp.botorch_acquisition import BoTorchAcquisitionMethod
 

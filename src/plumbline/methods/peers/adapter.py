@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Generator, Tensor
 
 from plumbline.core.history import History
-from plumbline.core.plugins import kept_streams, seed_streams
 from plumbline.core.seeding import draw_seed
+from plumbline.core.streams import kept_streams, seed_streams
 from plumbline.methods.base import Domain, Method, Proposal, SpaceKind, Takes
 
 Array = NDArray[np.float64]
