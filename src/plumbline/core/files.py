@@ -99,7 +99,21 @@ def warn_damaged(path: Path, reason: str, otherwise: str, *besides: Path) -> Non
 
 def of_machine(error: BaseException) -> bool:
     """Return whether a file could not be read for lack of memory, of open files and the like: it may be sound."""
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in (None, errno.ENOENT))
+    if isinstance(error, OSError):
+        return error.errno not in (None, errno.ENOENT)
+    return isinstance(error, MemoryError) or "can't allocate memory" in str(error)  # torch's error is a RuntimeError
+
+
+def raise_of_machine(error: BaseException, path: Path | str) -> None:
+    """Raise the machine's error where `path` could not be read by its fault; return where the file is damaged.
+
+    Raises:
+        OSError: of the machine; ENOMEM where memory does not suffice, which a damaged file may ask for too much of.
+    """
+    if of_machine(error):
+        if isinstance(error, OSError):
+            raise error
+        raise OSError(errno.ENOMEM, "not enough memory to read it, unless it is damaged", str(path)) from error
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import pyarrow.parquet as parquet
 from pydantic import BaseModel
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.files import raise_of_machine
 
 METADATA = b"plumbline"
 """Key of the provenance in a file's metadata."""
@@ -47,6 +48,9 @@ def read_table(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
         content = parquet.read_table(path, page_checksum_verification=True)
         table = content.to_pandas()
     except Exception as error:  # Arrow and pandas may raise any error on a damaged file
+        if isinstance(error, PermissionError | IsADirectoryError):
+            raise PlumblineError(f"{path} cannot be read: {error.strerror}") from error
+        raise_of_machine(error, path)
         raise _unreadable(path, error) from error
     return table, _metadata(content.schema, path)
 
@@ -68,7 +72,5 @@ def _metadata(schema: arrow.Schema, path: Path) -> dict[str, Any]:
 def _unreadable(path: Path, error: Exception) -> PlumblineError:
     if isinstance(error, FileNotFoundError):
         return PlumblineError(f"no features at {path}: `plumbline features {path.stem}` builds them")
-    if isinstance(error, PermissionError | IsADirectoryError):
-        return PlumblineError(f"{path} cannot be read: {error.strerror}")
     reason = " ".join(str(error).split())[:200] or type(error).__name__
     return PlumblineError(f"{path} is corrupt ({reason}): delete it and run again")

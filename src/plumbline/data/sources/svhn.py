@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.files import raise_of_machine
 from plumbline.data.sources.images import Images, Part
 
 DIGITS = tuple("0123456789")
@@ -29,12 +30,13 @@ def _part(path: Path) -> Part:
     try:
         # In another process (one job would be ours), since SciPy's reader may crash on a damaged file.
         (held,) = Parallel(n_jobs=2)([delayed(_held)(path)])
-        if isinstance(held, str):
-            raise ValueError(held)
+        if isinstance(held, Exception):
+            raise held
         X, y = held
         if X.dtype != np.uint8 or X.shape != (32, 32, 3, len(y)) or not np.isin(y, range(1, 11)).all():
             raise ValueError(f"X is {X.dtype} {X.shape} for {len(y)} labels {y.min()} to {y.max()}")
     except Exception as error:  # of the check, or of a process that ended
+        raise_of_machine(error, path)
         raise PlumblineError(
             f"{path} is no file of SVHN's digits ({_reason(error)}): delete it and fetch it again"
         ) from error
@@ -42,13 +44,13 @@ def _part(path: Path) -> Part:
     return Part(np.ascontiguousarray(X.transpose(3, 2, 0, 1)), y % 10)
 
 
-def _held(path: Path) -> tuple[NDArray[Any], NDArray[np.int64]] | str:
+def _held(path: Path) -> tuple[NDArray[Any], NDArray[np.int64]] | Exception:
     """Return the images and the labels of a file, or why there are none: an error would end joblib's processes."""
     try:
         held = loadmat(str(path), variable_names=("X", "y"))
         return held["X"], held["y"].ravel().astype(np.int64)
     except Exception as error:  # SciPy's reader may raise any error on a damaged file
-        return _reason(error)
+        return error
 
 
 def _reason(error: Exception) -> str:
