@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
+import pandas as pd
 import pytest
 import torch
 from command_line import check_one_line
@@ -19,6 +20,7 @@ from own_packages import write_package
 from situations import ask, box
 
 import plumbline as pb
+from plumbline.api.sources import Published
 from plumbline.cli.skeletons import skeleton, words, write_skeleton
 from plumbline.core.places import REFERENCE, on_file, own_folder, shipped, workspace
 from plumbline.methods.base import build_method, methods
@@ -193,6 +195,21 @@ def test_a_workspace_is_a_study_of_its_own(run: Run, tmp_path: Path, monkeypatch
     assert on_file(REFERENCE) == shipped() / REFERENCE, "until there are results of its own"
     write_skeleton("study", "mine", home)
     assert "MINE-1" in set(pb.experiments()["experiment"])
+
+
+@pytest.mark.slow
+def test_results_of_a_workspace_hide_none_of_the_package(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("init", "mine")
+    monkeypatch.chdir(tmp_path / "mine")
+    before, runs, index = pb.claims(), pb.runs("CBO-X1"), Published().index
+    shutil.copytree(shipped() / REFERENCE / "BOWH-6-kernels", REFERENCE / "BOWH-6-kernels")
+    code, _, errors = run("reference")
+    assert code == 0, errors
+    pd.testing.assert_frame_equal(pb.claims(), before)
+    pd.testing.assert_frame_equal(pb.runs("CBO-X1"), runs)
+    pd.testing.assert_frame_equal(Published().index, index)
 
 
 def test_a_workspace_overwrites_nothing(run: Run, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from plumbline.core.places import (
     REFERENCE,
     STORE,
     STUDIES,
+    all_filed,
+    filed,
     installed,
     on_file,
     own,
@@ -72,6 +74,20 @@ def test_installed_in_a_workspace(wheel: Path, elsewhere: Path, monkeypatch: pyt
     (elsewhere / REFERENCE / "X").mkdir(parents=True)
     assert on_file(REFERENCE / "X") == elsewhere / REFERENCE / "X"
     assert on_file(ATLAS) == wheel / ATLAS
+
+
+def test_results_of_a_workspace_are_completed_by_those_of_the_package(wheel: Path, elsewhere: Path) -> None:
+    theirs, ours = wheel / REFERENCE, elsewhere / REFERENCE
+    for home, name in ((theirs, "X"), (theirs, "Y")):
+        (home / name).mkdir(parents=True)
+    (elsewhere / STUDIES).mkdir(parents=True)
+    assert all_filed() == {"X": theirs / "X", "Y": theirs / "Y"}
+    (ours / "X").mkdir(parents=True)
+    (ours / "claims.csv").touch()
+    assert filed(REFERENCE / "X").resolve() == ours / "X"
+    assert filed(ours / "Y") == theirs / "Y"
+    assert filed(elsewhere / "others" / "Y") == elsewhere / "others" / "Y", "a folder of another name is what it is"
+    assert {name: path.resolve() for name, path in all_filed().items()} == {"X": ours / "X", "Y": theirs / "Y"}
 
 
 def test_a_repository_around_an_installed_package_is_not_asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from plumbline.api.experiment_runs import edition_with, runs_by_column
 from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import read_csv
-from plumbline.core.places import ATLAS, REFERENCE, STORE, on_file, own
+from plumbline.core.places import ATLAS, REFERENCE, STORE, all_filed, on_file, own
 from plumbline.study.methods_and_tasks import load_methods_and_tasks
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def find_runs(methods: Sequence[str], task: str, metric: str, place: Place) -> S
     stored = _stored(methods, task, metric, place.store)
     if isinstance(stored, Source):
         return stored
-    experiment = _one_of(Published(on_file(REFERENCE)), methods, task, lacking=stored)
+    experiment = _one_of(Published(), methods, task, lacking=stored)
     return _on_file(experiment, methods, metric)
 
 
@@ -130,6 +130,9 @@ class Edition(Records):
 class Published(Records):
     """The results on file, a folder an experiment, and the atlas on file."""
 
+    def __init__(self) -> None:
+        self.folders = all_filed()
+
     @property
     def words(self) -> str:
         """Where the runs are, in words."""
@@ -142,18 +145,20 @@ class Published(Records):
 
         from plumbline.analysis.atlas.edition import is_edition
 
-        found = _index({path.parent.name: path for path in sorted(self.folder.glob("*/*-runs.parquet"))})
+        runs = {name: folder / f"{name}-runs.parquet" for name, folder in self.folders.items()}
+        found = _index({name: path for name, path in runs.items() if path.is_file()})
         atlas = on_file(ATLAS)
         return pd.concat([found, Edition(atlas).index], ignore_index=True) if is_edition(atlas) else found
 
     def only_means(self, methods: Sequence[str], task: str) -> list[str]:
         """Return the experiments of which means over seeds are on file, with all these methods, and no single runs."""
         found = []
-        for path in sorted(self.folder.glob("*/*-table.csv")):
-            if not (path.parent / f"{path.parent.name}-runs.parquet").is_file():
+        for name, folder in self.folders.items():
+            path = folder / f"{name}-table.csv"
+            if path.is_file() and not (folder / f"{name}-runs.parquet").is_file():
                 table = read_csv(path)
                 if {"task", "method"} <= set(table) and set(methods) <= set(table["method"][table["task"] == task]):
-                    found.append(path.parent.name)
+                    found.append(name)
         return found
 
 

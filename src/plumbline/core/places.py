@@ -53,6 +53,24 @@ def own(path: Path) -> Path:
     return path if home == Path.cwd() else home / path
 
 
+def filed(path: Path) -> Path:
+    """Return where a published file or folder is: what comes with the package completes the workspace's results.
+
+    Args:
+        path: where it is looked for first; another folder than the workspace's REFERENCE is completed by nothing.
+    """
+    home = own(REFERENCE).resolve()
+    if path.exists() or not path.resolve().is_relative_to(home):
+        return path
+    return shipped() / REFERENCE / path.resolve().relative_to(home)
+
+
+def all_filed() -> dict[str, Path]:
+    """Return the folders of all published experiments by name: the workspace's own, and the package's others."""
+    folders = [home for home in (shipped() / REFERENCE, own(REFERENCE)) if home.is_dir()]
+    return {path.name: path for home in folders for path in sorted(home.iterdir()) if path.is_dir()}
+
+
 def on_file(path: Path) -> Path:
     """Return where published results are: in the workspace if it has them, else with the package.
 

@@ -14,6 +14,7 @@ from plumbline.analysis.publish.pages import listed, render, write_pages
 from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN
 from plumbline.core.files import read_csv, read_json
+from plumbline.core.places import filed
 from plumbline.study.experiments import Experiment, Preset, Study, in_atlas
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import pairs
@@ -46,7 +47,7 @@ class Kept:
 
 def kept(reference: Path, name: str) -> Kept:
     """What is kept of an experiment among the reference results."""
-    folder = reference / name
+    folder = filed(reference / name)
     abouts = [path for path in (folder / "provenance.json", folder / "illustration-provenance.json") if path.is_file()]
     table = folder / f"{name}-table.csv"
     return Kept(

@@ -14,6 +14,7 @@ from plumbline.analysis.publish.markdown import duration
 from plumbline.analysis.publish.reference import WRITTEN
 from plumbline.analysis.publish.report_links import Link, address, check_svg, data_uri, links, specification
 from plumbline.core.files import read_csv
+from plumbline.core.places import REFERENCE, shipped
 from plumbline.store.records import read_table
 from plumbline.study.experiments import Experiment, Study
 from plumbline.study.resolved import ResolvedExperiment, ResolvedRun
@@ -106,7 +107,7 @@ def on_file(run: ResolvedRun, reference: Path, page: Path, verdicts: Mapping[str
         verdicts: those on file, by claim.
     """
     titles = Titles(run.entries)
-    costs = costs_on_file(reference / "costs.csv")
+    costs = costs_on_file(shipped() / REFERENCE / "costs.csv") | costs_on_file(reference / "costs.csv")
     found = []
     for study in run.studies.values():
         for name, experiment in study.experiments.items():

@@ -13,6 +13,7 @@ from plumbline.analysis.outputs.draw import evidence_of, output_of
 from plumbline.analysis.verdicts.verdict import COLUMNS, RunnableTests, by_number, claim_rows, runnable_tests
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_json
+from plumbline.core.places import filed
 from plumbline.metrics.registry import columns_of
 from plumbline.store.records import read_names, read_table
 from plumbline.study.claims import Claim, split_metric
@@ -76,7 +77,7 @@ def runs_from_reference(reference: Path, experiment: str) -> ExperimentRuns | No
     Raises:
         PlumblineError: a file that cannot be read.
     """
-    path = reference / RUNS.format(experiment)
+    path = filed(reference / experiment).parent / RUNS.format(experiment)
     if not path.is_file():
         return None
     if missing := sorted({*RUN} - {*read_names(path, KEEP_AGAIN)}):
