@@ -27,7 +27,7 @@ def bench(small_atlas: Path, atlas_grid: AtlasGrid, tmp_path: Path, monkeypatch:
 
 @pytest.mark.slow
 def test_seeds_pair_with_those_on_file(bench: Any) -> None:
-    """The method on file itself, run again, differs in nothing."""
+    """The method of the atlas itself, run again, differs in nothing."""
     found = bench("random")
     assert found["task"].tolist() == ["all tasks", TASK, "common-branin-0.0"]
     assert found["pairs"].tolist() == [2, 2, 2]
@@ -50,7 +50,7 @@ def test_a_class_by_its_path_stands_among_those_on_file(bench: Any) -> None:
 def test_more_seeds_than_on_file_are_run_and_unpaired(bench: Any) -> None:
     found = bench("ask_tell_cases:Steps", tasks=[TASK], seeds=3)
     assert found.set_index("task").loc[TASK, "pairs"] == 2
-    assert found.attrs["notes"] == ["seeds 2 to 2: run, and unpaired: random have none on file"]
+    assert found.attrs["notes"] == ["seeds 2 to 2: run, unpaired: the atlas has none of random"]
 
 
 @pytest.mark.slow
@@ -63,8 +63,8 @@ def test_a_task_that_starts_elsewhere_is_not_compared(small_atlas: Path, bench: 
     assert set(found["task"]) == {"all tasks", TASK}
     (note,) = found.attrs["notes"]
     assert re.fullmatch(
-        r"common-branin-0\.0: not compared: the best value of seed 0's initial design is \S+ here and \S+ on file: "
-        "data, a trained model or a library differ",
+        r"common-branin-0\.0: not compared: the best value of seed 0's initial design is \S+ here and \S+ in the "
+        "atlas: data, a model or a library differ",
         note,
     )
     with pytest.raises(PlumblineError, match="not compared"):
@@ -185,8 +185,8 @@ def _no_data() -> None:
         ("random", {"options": {"speed": 1}}, "method 'random': unknown field 'speed'"),
         ("random", {"tasks": "noisy"}, "unknown task or track of the atlas 'noisy'"),
         ("random", {"against": ["sobl"]}, "unknown method 'sobl': did you mean 'sobol'"),
-        ("random", {"against": ["ei"]}, "ei has no stored runs on these tasks; random, sobol have"),
-        ("random", {"against": []}, "none of atlas-logei, atlas-ucb, botorch-loop is on file on these tasks"),
+        ("random", {"against": ["ei"]}, "the atlas has no ei on these tasks, but random, sobol"),
+        ("random", {"against": []}, "the atlas has none of atlas-logei, atlas-ucb, botorch-loop on these tasks"),
         ("random", {"seeds": 0}, "no seeds"),
         ("random", {"seeds": [3, 4]}, r"seeds: a whole number or None is wanted \(got \[3, 4\]\)"),
         ("random", {"cores": 0}, r"cores: one or more \(got 0\)"),
@@ -218,5 +218,5 @@ def test_libraries_of_other_versions_than_on_file_are_said() -> None:
     libraries = [f"numpy {installed}", "numpy 0.1; no-such-library 2.0", np.nan]
     cells = pd.DataFrame({"method": ["same", "other", "none"], "libraries": libraries})
     assert changed_versions(cells) == [
-        f"other is on file with no-such-library 2.0 (installed: none), numpy 0.1 (installed: {installed})"
+        f"other was run with no-such-library 2.0 (installed: none), numpy 0.1 (installed: {installed})"
     ]

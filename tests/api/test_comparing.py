@@ -16,7 +16,7 @@ from plumbline.api.repository import find_repository, find_study
 from plumbline.core.errors import PlumblineError
 
 
-def test_published_runs_and_their_comparison() -> None:
+def test_reference_runs_and_their_comparison() -> None:
     runs = pb.runs("CBO-X1")
     assert {"task", "method", "metric", "seed", "last", "mean", "median", "evaluations"} <= set(runs)
     found = pb.compare(["ucb", "cucb"], experiment="CBO-X1")
@@ -75,9 +75,9 @@ def test_listings_are_tables() -> None:
     assert methods.set_index("method").loc["cucb", "class"] == "cucb"
     assert tasks.set_index("task").loc["ackley-2", ["problem", "rounds"]].tolist() == ["ackley-2", 30]
     assert experiments["experiment"].is_unique
-    published = experiments.set_index("experiment")["published"]
-    assert published["CBO-X1"]
-    assert published["ATLAS-clean"], "the atlas' experiments are in its edition, not below results/reference"
+    has_results = experiments.set_index("experiment")["reference"]
+    assert has_results["CBO-X1"]
+    assert has_results["ATLAS-clean"], "the atlas' experiments are in its edition, not below results/reference"
     assert claims.set_index("claim").loc["C1", "verdict"] == "reproduced"
     for frame in (methods, tasks, experiments, claims):
         assert isinstance(frame, pd.DataFrame)
@@ -114,17 +114,17 @@ def test_registered_classes() -> None:
         ((["ucb", "cucb"],), {}, "no task: name one, or an experiment"),
         ((["ucb", "cucbb"], "levy-20"), {}, "unknown method 'cucbb': did you mean 'cucb'"),
         ((["ucb", "cucb"], "levy-21"), {}, "unknown task 'levy-21': did you mean 'levy-20'"),
-        ((["ucb", "cucb"], "levy-20"), {"experiment": "AABO-X1"}, "only means of AABO-X1 are on file, no single runs"),
+        ((["ucb", "cucb"], "levy-20"), {"experiment": "AABO-X1"}, "AABO-X1 has reference results, but no single runs"),
         (
             (["locbo-radio", "locbo-radio-in-sample"], "radio"),
             {},
-            "only means over seeds are on file of 'radio'.*LOCBO-X4.*, and no single runs",
+            "the reference results have means on 'radio'.*LOCBO-X4.*, but no single runs",
         ),
         (
             (["ei", "ucb"], "ackley-2"),
             {},
-            "no experiment on file has runs of ei, ucb on 'ackley-2', and results/store lacks ei, ucb: "
-            "`plumbline trial --method ei --task ackley-2` runs a seed",
+            "no experiment of the reference results has runs of ei, ucb on 'ackley-2', and results/store lacks ei, "
+            "ucb: `plumbline trial --method ei --task ackley-2` runs a seed",
         ),
         ((["ucb", "cucb"], "levy-20"), {"store": "nope"}, "no folder of trials at nope"),
         ((["ucb", "cucb"], "levy-20"), {"folder": "nope"}, "no folder of results at nope"),

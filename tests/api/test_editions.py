@@ -1,4 +1,4 @@
-"""The atlas on file, and how trials are added to it."""
+"""The atlas, and how trials are added to it."""
 
 import shutil
 from pathlib import Path

@@ -20,7 +20,7 @@ from own_packages import write_package
 from situations import ask, box
 
 import plumbline as pb
-from plumbline.api.sources import Published
+from plumbline.api.sources import ReferenceResults
 from plumbline.cli.skeletons import skeleton, words, write_skeleton
 from plumbline.core.places import REFERENCE, on_file, own_folder, shipped, workspace
 from plumbline.methods.base import build_method, methods
@@ -203,13 +203,13 @@ def test_results_of_a_workspace_hide_none_of_the_package(
 ) -> None:
     run("init", "mine")
     monkeypatch.chdir(tmp_path / "mine")
-    before, runs, index = pb.claims(), pb.runs("CBO-X1"), Published().index
+    before, runs, index = pb.claims(), pb.runs("CBO-X1"), ReferenceResults().index
     shutil.copytree(shipped() / REFERENCE / "BOWH-6-kernels", REFERENCE / "BOWH-6-kernels")
     code, _, errors = run("reference")
     assert code == 0, errors
     pd.testing.assert_frame_equal(pb.claims(), before)
     pd.testing.assert_frame_equal(pb.runs("CBO-X1"), runs)
-    pd.testing.assert_frame_equal(Published().index, index)
+    pd.testing.assert_frame_equal(ReferenceResults().index, index)
 
 
 def test_a_workspace_overwrites_nothing(run: Run, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The page "Text against code" has a row for each departure that a method knows, and what it says is on file."""
+"""The page "Text against code" has a row for each departure of each method, and numbers of the reference results."""
 
 import re
 from collections.abc import Iterator

@@ -116,7 +116,7 @@ def test_another_machine_has_the_same_problems_and_the_same_direction(
 
 @pytest.fixture(scope="module")
 def verdicts(one_core: dict[str, str]) -> str:
-    """The verdicts on the runs on file, as this machine judges them."""
+    """The verdicts on the reference runs, as this machine judges them."""
     return output(VERDICTS, one_core, AS_IT_IS)
 
 

@@ -1,4 +1,4 @@
-"""Comparison of a user's method with the atlas: only that method is run, and compared with the results on file."""
+"""Comparison of a user's method with the atlas: only that method is run, and compared with the reference results."""
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cached_property
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 Table = Literal["differences", "standing", "trials"]
 
 USUAL = ("atlas-logei", "atlas-ucb", "botorch-loop")
-"""Methods that one's own is compared with where nothing is said, as far as they are on file."""
+"""Methods that one's own is compared with where nothing is said, as far as the atlas has them."""
 
 RUN_HERE = " (run here)"
-"""Behind the name of a method that is on file too."""
+"""Behind the name of a method that the atlas has too."""
 
 TIMEOUT = 600.0
 """Seconds that a call of a method's code may take: ten times what the dearest one of the atlas takes."""
@@ -49,7 +49,7 @@ def bench(
     data: str | Path | None = None,
     folder: str | Path | None = None,
 ) -> "pd.DataFrame":
-    """Run a method of your own on tasks of the atlas, and compare it with the stored methods.
+    """Run a method of your own on tasks of the atlas, and compare it with the methods there.
 
     Tasks, budgets, initial designs and noise are those of the atlas, so seeds are paired. Trials that are in the store
     are not run again, and an interrupted trial continues.
@@ -58,10 +58,10 @@ def bench(
         target: an entry of config/methods, a registered class, or the path of a class, `my_package.module:MyClass`: a
             BoTorch acquisition function, which is used with the Gaussian process of the atlas, or an optimiser with
             `ask` and `tell`.
-        tasks: tasks of the atlas, or tracks such as `noisy`; if empty, all with stored results.
-        seeds: the number of seeds, 0, 1, ...; if None, those of the stored results.
-        against: stored methods to compare with, as a list or separated by commas; if empty, log EI, UCB and BoTorch's
-            loop.
+        tasks: tasks of the atlas, or tracks such as `noisy`; if empty, all with reference results.
+        seeds: the number of seeds, 0, 1, ...; if None, as many as the atlas has.
+        against: methods of the atlas to compare with, as a list or separated by commas; if empty, log EI, UCB and
+            BoTorch's loop.
         options: nested options of the method, which override its own: `{"arguments": {"level": 0.5}}`.
         table: `differences`, `standing` or `trials`.
         cores: the number of processes that run trials; if None, one for each core.
@@ -71,7 +71,7 @@ def bench(
         folder: the folder of an edition of the atlas; if None, `results/atlas` of the workspace or the package.
 
     Returns:
-        For `differences`, a row for each stored method and task, `all tasks` first: `against`, `task`, `pairs`, the
+        For `differences`, a row for each compared method and task, `all tasks` first: `against`, `task`, `pairs`, the
         `difference` in score, yours minus the other's, with its 95% interval `low` to `high`; the two-sided `p`; and
         for all tasks `p_corrected` by Holm's method. Scores are normalised regrets, so a difference below zero is
         better. For `standing`, a row for each method that has run on all of the tasks: `method`, `rank` with its
@@ -119,7 +119,7 @@ class TaskTrials(NamedTuple):
         rounds: of those that ended well, as `analysis.atlas.edition.read_rounds` returns them; None of none, and where
             they are not compared.
         failures: why each of the others failed, by seed.
-        refusal: why they are not compared with those on file; empty where they are.
+        refusal: why they are not compared with those of the atlas; empty where they are.
     """
 
     task: str
@@ -129,7 +129,7 @@ class TaskTrials(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """One's own method among those on file.
+    """One's own method among those of the atlas.
 
     Attributes:
         trials: of all methods, as `analysis.atlas.scores.trials` returns them.
@@ -170,7 +170,7 @@ class Bench:
         against: the methods that it is compared with.
         legends: of those of them that have an entry, by name.
         seeds: their number.
-        notes: lines on tasks that were left out, seeds without a pair, and versions that differ from those on file.
+        notes: lines on tasks that were left out, seeds without a pair, and versions that differ from the atlas'.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class Bench:
         self.notes = [f"{task}: left out: {reason}" for task, reason in reasons.items()]
         if self.seeds > paired:
             self.notes.append(
-                f"seeds {paired} to {self.seeds - 1}: run, and unpaired: {', '.join(self.against)} have none on file"
+                f"seeds {paired} to {self.seeds - 1}: run, unpaired: the atlas has none of {', '.join(self.against)}"
             )
         self.notes += changed_versions(self.here[self.here["method"].isin(self.against)])
 
@@ -236,18 +236,18 @@ class Bench:
         return found, reasons
 
     def _against(self, names: list[str], known: Set[str]) -> list[str]:
-        """Return the methods on file that are compared with, of those that are known."""
+        """Return the methods of the atlas that are compared with, of those that are known."""
         there = sorted(set(self.here["method"]))
         usual = [name for name in USUAL if name in there]
         for name in names:
             if name in known and name not in there:
-                raise PlumblineError(f"{name} has no stored runs on these tasks; {', '.join(usual or there[:3])} have")
+                raise PlumblineError(f"the atlas has no {name} on these tasks, but {', '.join(usual or there[:3])}")
             if name not in there:
-                raise unknown("method", name, there, are="methods are on file on these tasks")
+                raise unknown("method", name, there, are="methods are in the atlas on these tasks")
         found = list(dict.fromkeys(names)) or usual
         if not found:
             raise PlumblineError(
-                f"none of {', '.join(USUAL)} is on file on these tasks: name others as `against`: {', '.join(there)}"
+                f"the atlas has none of {', '.join(USUAL)} on these tasks: name others as `against`: {', '.join(there)}"
             )
         return found
 
@@ -273,7 +273,7 @@ class Bench:
             yield self._of_one_task(task_trials(task, self.method, done))
 
     def _of_one_task(self, one: TaskTrials) -> TaskTrials:
-        """Return trials as they are, or without their rounds if their initial designs are not those on file."""
+        """Return trials as they are, or without their rounds if their initial designs are not the atlas'."""
         import pandas as pd
 
         from plumbline.analysis.atlas.starts import first_apart
@@ -287,19 +287,19 @@ class Bench:
         return one._replace(
             rounds=None,
             refusal=f"{one.task}: not compared: the best value of seed {apart.seed}'s initial design is "
-            f"{apart.value:.6g} here and {apart.other_value:.6g} on file: data, a trained model or a library differ",
+            f"{apart.value:.6g} here and {apart.other_value:.6g} in the atlas: data, a model or a library differ",
         )
 
     @cached_property
     def on_file(self) -> "pd.DataFrame":
-        """The rounds of the methods on file on the tasks."""
+        """The rounds of the methods of the atlas on the tasks."""
         from plumbline.analysis.atlas.edition import read_rounds
 
         folder = on_file(ATLAS) if self.folder is None else Path(self.folder)
         return read_rounds(folder, self.specs).astype({"task": str, "method": str})
 
     def compared(self, done: list[TaskTrials]) -> Compared:
-        """Return one's own method among those on file, on the tasks of which some trial ended well."""
+        """Return one's own method among those of the atlas, on the tasks of which some trial ended well."""
         import pandas as pd
 
         from plumbline.analysis.atlas.scores import TRIAL, trials, with_regret
@@ -358,7 +358,7 @@ def tasks_named(names: list[str], tasks: "pd.DataFrame") -> list[str]:
 
 
 def changed_versions(cells: "pd.DataFrame") -> list[str]:
-    """Return a line for each method on file with other versions of its libraries than are installed."""
+    """Return a line for each method of the atlas with other versions of its libraries than are installed."""
     lines = []
     for method, libraries in cells.dropna(subset="libraries").groupby("method")["libraries"]:
         on_file = sorted({one for text in libraries for one in str(text).split("; ") if one})
@@ -368,7 +368,7 @@ def changed_versions(cells: "pd.DataFrame") -> list[str]:
             if installed_version(one.split(" ")[0]) != one.split(" ")[-1]
         ]
         if other:
-            lines.append(f"{method} is on file with {', '.join(other)}")
+            lines.append(f"{method} was run with {', '.join(other)}")
     return lines
 
 

@@ -31,9 +31,9 @@ def compare(
 ) -> "pd.DataFrame":
     """Compare methods with the first of them, seed by seed.
 
-    Runs are taken from the store of the workspace if it has trials of all methods on the task, else from the stored
-    results, including the atlas. Name an experiment to use its stored results, a folder to use the records of a preset
-    or an edition of the atlas, or a store to use only that store.
+    Runs are taken from the store of the workspace if it has trials of all methods on the task, else from the reference
+    results, including the atlas. Name an experiment to use its reference results, a folder to use the records of a
+    preset or an edition of the atlas, or a store to use only that store.
 
     Args:
         methods: two or more, as a list or separated by commas; the first is the baseline.
@@ -91,7 +91,7 @@ def seeds(
     folder: str | Path | None = None,
     store: str | Path | None = None,
 ) -> "pd.DataFrame":
-    """Return the number of seeds that the paired test of a mean difference needs, from the spread of stored runs.
+    """Return the number of seeds that the paired test of a mean difference needs, from the spread of reference runs.
 
     The power is simulated with the same test as in `pb.compare`, for one comparison without a correction. Runs are
     looked up as in `pb.compare`.
@@ -109,10 +109,10 @@ def seeds(
         store: a folder of trials.
 
     Returns:
-        A row for each metric, method and power (.8 and .9): the number of stored `pairs` of seeds; `baseline_mean`; the
+        A row for each metric, method and power (.8 and .9): the number of `pairs` of seeds; `baseline_mean`; the
         `effect` in units of the metric, in the better direction; the standard `deviation` of the differences over
         seeds; the `correlation` of the two methods; the `power`; the number of `seeds` for it with its 95% interval
-        `low` to `high` (bootstrap over the stored seeds; infinite above 1,000); and the power `seen` with `given`
+        `low` to `high` (bootstrap over the pairs; infinite above 1,000); and the power `seen` with `given`
         seeds.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The atlas: stored results of every method on every task, and how trials are added to it."""
+"""The atlas: reference results of every method on every task, and how trials are added to it."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ def atlas(
     methods: str | Iterable[str] = (),
     folder: str | Path | None = None,
 ) -> "pd.DataFrame":
-    """Return stored results of the atlas: every method on every task that it can run on.
+    """Return reference results of the atlas: every method on every task that it can run on.
 
     Args:
         part: `rounds`, a row for each task, method, seed and round, where round 0 is the initial design; `trials`, a

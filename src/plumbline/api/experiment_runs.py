@@ -25,12 +25,12 @@ NAMES = {
 
 @checked
 def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "") -> "pd.DataFrame":
-    """Return the runs of an experiment: the stored ones, or those of a preset that was run here.
+    """Return the runs of an experiment: the reference runs, or those of a preset that was run here.
 
     Args:
         experiment: its name (`pb.experiments()`).
-        folder: results of a preset, for instance `results/quick`, or an edition of the atlas; if None, the stored
-            results.
+        folder: results of a preset, for instance `results/quick`, or an edition of the atlas; if None, the
+            reference results.
         metric: any of `pb.classes("metric")`; if empty, the metrics of the figure, table and claims.
 
     Returns:
@@ -71,7 +71,7 @@ def runs_by_column(experiment: str, folder: str | Path | None = None, metric: st
     if found is None:
         find_study(repository, experiment)
         means = (home / f"{experiment}-table.csv").is_file()
-        there = f"only means of {experiment} are on file, no single runs" if means else f"no runs of {experiment}"
+        there = f"{experiment} has reference results, but no single runs" if means else f"no runs of {experiment}"
         raise PlumblineError(f"{there}: run it, and name its results as `folder`: results/<preset>")
     if not metric:
         return found.runs
@@ -85,7 +85,7 @@ def edition_with(experiment: str, folder: str | Path | None = None) -> Path | No
 
     Args:
         experiment: its name.
-        folder: where to look; the edition on file where None.
+        folder: where to look; that in the workspace or the package where None.
 
     Raises:
         PlumblineError: the folder holds another edition, or one without this experiment.
@@ -94,7 +94,7 @@ def edition_with(experiment: str, folder: str | Path | None = None) -> Path | No
     from plumbline.analysis.atlas.runs import PREFIX, index
 
     if folder is None and not experiment.startswith(PREFIX):
-        return None  # whatever state the atlas on file is in
+        return None  # whatever state the atlas is in
     place = on_file(ATLAS) if folder is None else Path(folder)
     if not is_edition(place):
         return None

@@ -99,8 +99,7 @@ def experiments() -> "pd.DataFrame":
 
     Returns:
         A row for each experiment: `experiment`, its `paper`, its `title`, the `presets` that have it, the number of
-        `seeds` at the paper's settings, the `claims` that rest on it, and whether its results are `published` with the
-        package.
+        `seeds` at the paper's settings, the `claims` that rest on it, and whether it has `reference` results.
     """
     return listed_experiments().frame()
 
@@ -118,7 +117,7 @@ def listed_experiments() -> Listing:
         for study in _studies()
         for name, one in study.experiments.items()
     ]
-    return Listing(["experiment", "paper", "title", "presets", "seeds", "claims", "published"], rows)
+    return Listing(["experiment", "paper", "title", "presets", "seeds", "claims", "reference"], rows)
 
 
 def claims() -> "pd.DataFrame":

@@ -190,12 +190,12 @@ def _experiment(repository: Path, name: str) -> Resolved:
     library = load_methods_and_tasks(repository / "config")
     presets = [line for preset in get_args(Preset) if (line := _trials(experiment, preset, library))]
     claimed = ", ".join(claim for claim, about in study.claims.items() if name in about.experiments)
-    published = on_file(REFERENCE / name).is_dir()
+    has_results = on_file(REFERENCE / name).is_dir()
     besides = [
         f"like {written.like}" if written.like else "",
         f"claims: {claimed}" if claimed else "no claim rests on it",
         *presets,
-        f"published in {REFERENCE / name}" if published else "",
+        f"reference results in {REFERENCE / name}" if has_results else "",
     ]
     return Resolved(_heading(f"experiment {name}: {experiment.title}", written, repository, *besides), tree)
 

@@ -1,4 +1,4 @@
-"""Where the runs of methods on a task are: the store, the results of a preset, or those on file, with the atlas."""
+"""Where the runs of methods on a task are: the store, the results of a preset, the reference results or the atlas."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -28,8 +28,8 @@ class Place(NamedTuple):
 
     Attributes:
         experiment: its name; any that has them where empty.
-        folder: results of a preset; the results on file where None.
-        store: the only store to look into; that of the workspace and then the results on file where None.
+        folder: results of a preset; the reference results where None.
+        store: the only store to look into; that of the workspace and then the reference results where None.
     """
 
     experiment: str = ""
@@ -61,12 +61,12 @@ def find_runs(methods: Sequence[str], task: str, metric: str, place: Place) -> S
     stored = _stored(methods, task, metric, place.store)
     if isinstance(stored, Source):
         return stored
-    experiment = _one_of(Published(), methods, task, lacking=stored)
+    experiment = _one_of(ReferenceResults(), methods, task, lacking=stored)
     return _on_file(experiment, methods, metric)
 
 
 def _on_file(experiment: str, methods: Sequence[str], metric: str) -> Source:
-    """Return the runs of an experiment on file; its words name methods whose definition has changed since."""
+    """Return the reference runs of an experiment; its words name methods whose definition has changed since."""
     from plumbline.analysis.evidence.former import former_in_words
 
     found = runs_by_column(experiment, None, metric)
@@ -127,8 +127,8 @@ class Edition(Records):
         return index(self.folder)
 
 
-class Published(Records):
-    """The results on file, a folder an experiment, and the atlas on file."""
+class ReferenceResults(Records):
+    """The reference results, a folder an experiment, and the atlas."""
 
     def __init__(self) -> None:
         self.folders = all_filed()
@@ -136,7 +136,7 @@ class Published(Records):
     @property
     def words(self) -> str:
         """Where the runs are, in words."""
-        return "on file"
+        return "of the reference results"
 
     @cached_property
     def index(self) -> "pd.DataFrame":
@@ -151,7 +151,7 @@ class Published(Records):
         return pd.concat([found, Edition(atlas).index], ignore_index=True) if is_edition(atlas) else found
 
     def only_means(self, methods: Sequence[str], task: str) -> list[str]:
-        """Return the experiments of which means over seeds are on file, with all these methods, and no single runs."""
+        """Return the experiments of which the reference results have means of all these methods and no single runs."""
         found = []
         for name, folder in self.folders.items():
             path = folder / f"{name}-table.csv"
@@ -214,7 +214,7 @@ def _one_of(records: Records, methods: Sequence[str], task: str, lacking: Sequen
         raise PlumblineError(f"{names}: runs on {task!r} are in {', '.join(found)}: name one of them as `experiment`")
     if means := records.only_means(methods, task):
         raise PlumblineError(
-            f"{names}: only means over seeds are on file of {task!r} ({', '.join(means)}), and no single runs: run them"
+            f"{names}: the reference results have means on {task!r} ({', '.join(means)}), but no single runs: run them"
         )
     entries = load_methods_and_tasks(find_repository() / "config")
     if here.empty and task not in entries.tasks:

@@ -35,7 +35,7 @@ TasksOption = Annotated[
 AgainstOption = Annotated[
     str,
     typer.Option(
-        help="stored methods; default: atlas-logei, atlas-ucb, botorch-loop",
+        help="methods of the atlas; default: atlas-logei, atlas-ucb, botorch-loop",
         metavar=NAMES,
         autocompletion=complete_list("method"),
     ),
@@ -63,7 +63,7 @@ def bench(
         ),
     ],
     tasks: TasksOption = "",
-    seeds: Annotated[int | None, typer.Option(min=1, help="number of seeds; default: as many as are stored")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="number of seeds; default: as many as the atlas has")] = None,
     against: AgainstOption = "",
     option: Annotated[
         list[str] | None,
@@ -84,7 +84,7 @@ def bench(
     store: StoreOption = None,
     data: DataOption = None,
 ) -> None:
-    """Run your own method on tasks of the atlas, and compare it with the stored methods."""
+    """Run your own method on tasks of the atlas, and compare it with the methods there."""
     from plumbline.api.benching import TIMEOUT, Bench
     from plumbline.cli.trial import settings_of
 
@@ -129,7 +129,7 @@ def task_line(bench: "Bench", one: "TaskTrials") -> str:
 
 
 def print_result(bench: "Bench", result: "Compared") -> None:
-    """Print the place among the methods on file, and the differences."""
+    """Print the place among the methods of the atlas, and the differences."""
     from plumbline.analysis.atlas.standing import MEASURED
     from plumbline.analysis.comparisons.numbers import interval, probability
     from plumbline.analysis.publish.bench_page import mean_over, terms

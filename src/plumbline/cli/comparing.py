@@ -30,7 +30,7 @@ ExperimentOption = Annotated[
 ]
 FolderOption = Annotated[Path | None, path_option(help="results of a preset, with records, or an edition of the atlas")]
 StoreOption = Annotated[
-    Path | None, path_option(help="use only the trials in this folder; default: results/store, or the stored results")
+    Path | None, path_option(help="only the trials of this store; default: results/store, or the reference results")
 ]
 CsvFile = Annotated[Path | None, file_option("--csv", help="write the table as CSV")]
 JsonFile = Annotated[Path | None, file_option("--json", help="write the table as JSON, a mapping for each row")]
@@ -190,7 +190,7 @@ def print_seeds(frame: "pd.DataFrame") -> None:
     """Print the result of `plumbline.api.seeds`: one table a metric, and what a given number of seeds sees."""
     from plumbline.cli.tables import print_table, print_words, written
 
-    numbers = ["on file", "SD", "r", "80% power", "90% power"]
+    numbers = ["pairs", "SD", "r", "80% power", "90% power"]
     for metric, rows in frame.groupby("metric", sort=False):
         first = rows.iloc[0]
         better = f" ({first['better']} is better)" if first["better"] else ""
@@ -212,8 +212,8 @@ def print_seeds(frame: "pd.DataFrame") -> None:
             print_words(note)
         print()
     print_words(f"runs: {frame.attrs['source']}")
-    print_words("on file: seeds in common; SD: of the differences; r: correlation of both methods over seeds")
-    print_words("power: the seeds it takes, with the 95% interval of a bootstrap over the seeds on file")
+    print_words("pairs: seeds in common; SD: of the differences; r: correlation of both methods over seeds")
+    print_words("power: the seeds it takes, with the 95% interval of a bootstrap over the pairs")
 
 
 def count(seeds: float) -> str:

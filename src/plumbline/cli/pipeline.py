@@ -107,11 +107,11 @@ def model(
     ] = None,
     device: DeviceOption = "cpu",
     jobs: Annotated[int, typer.Option(min=1, max=1024, help="processes, for trainers that can use several")] = 1,
-    anew: Annotated[bool, typer.Option("--anew", help="train it even if it is stored with the atlas")] = False,
+    anew: Annotated[bool, typer.Option("--anew", help="train it even if the atlas has it")] = False,
 ) -> None:
     """Train a model that problems or methods read from a file, or resume an interrupted training.
 
-    A model that is kept with the atlas (results/atlas/models) is copied: another training would end with another one.
+    A model of the atlas (results/atlas/models) is copied instead, since a new training would give another model.
     """
     import logging
 
@@ -322,7 +322,7 @@ def reference(
     experiments: Annotated[
         list[str] | None,
         typer.Argument(
-            help="names of experiments that were run; none: judge the stored results again",
+            help="names of experiments that were run; none: judge the reference results again",
             autocompletion=complete("experiment"),
         ),
     ] = None,
@@ -355,7 +355,7 @@ def redraw(
     experiments: Annotated[
         list[str] | None,
         typer.Argument(
-            help="names of experiments; none: all with a stored figure", autocompletion=complete("experiment")
+            help="names of experiments; none: all with a reference figure", autocompletion=complete("experiment")
         ),
     ] = None,
     config: ConfigOption = CONFIG,
@@ -363,7 +363,7 @@ def redraw(
         Path | None, path_option(help="folder of the reference results; default: the workspace's")
     ] = None,
 ) -> None:
-    """Redraw the stored figures from the stored results, without running any trial."""
+    """Redraw the reference figures from the reference results, without running any trial."""
     from plumbline.analysis.publish.redraw import redraw as redrawn
 
     plans: dict[str, Plan] = {}

@@ -1,7 +1,7 @@
 """The power of the paired test of a mean difference (`plumbline.statistics.means.Mean`), and the seeds it takes.
 
 That test asks for more than Student's: where seeds are few, or differences skewed, textbook formulas promise too much.
-So power is simulated with the very test. Samples come from a smoothed bootstrap of the differences on file, which keeps
+So power is simulated with the very test. Samples come from a smoothed bootstrap of the differences at hand, which keeps
 their skewness where there are enough of them to show it; Silverman & Young (1987).
 """
 
@@ -24,7 +24,7 @@ SCORES = 999
 """Resamples of each, with which the test at .025 is exact too: 25 / 1,000."""
 
 DRAWS = 2_000
-"""Resamples of the seeds on file."""
+"""Resamples of the seeds that were run."""
 
 MOST = 1_000
 """Seeds that are simulated at most; of more, only this is said."""
@@ -54,7 +54,7 @@ class Power:
     """The probability that the paired test sees an effect, by the number of seeds.
 
     Args:
-        differences: `n` on file, not all one value.
+        differences: `n` as measured, not all one value.
         effect: a mean difference other than zero; it counts as seen where it is significant and has its sign.
         name: what draws are seeded by.
         tail: level of the test on its side.
@@ -75,7 +75,7 @@ class Power:
         return float(np.mean([seen(block, f"{self.name} {i}", self.tail) for i, block in enumerate(samples)]))
 
     def draw(self, rng: np.random.Generator, size: tuple[int, int]) -> Array:
-        """Return differences of mean zero and deviation one: those on file, blurred by their standard error."""
+        """Return differences of mean zero and deviation one: those measured, blurred by their standard error."""
         blur = 1 / np.sqrt(len(self.shape))
         values = self.shape[rng.integers(len(self.shape), size=size)] + blur * rng.standard_normal(size)
         return values / np.sqrt(1 + blur**2)
@@ -118,7 +118,7 @@ def approximate_seeds(effect: Array | float, power: float, tail: float = TAIL) -
 
 
 def seeds_interval(effects: Array, power: float, more: float = 0.0) -> tuple[float, float]:
-    """Return the ends of the 95% interval of a number of seeds, from effects in resamples of the seeds on file.
+    """Return the ends of the 95% interval of a number of seeds, from effects in resamples of the seeds that were run.
 
     Args:
         effects: in standard deviations of the differences, a resample each.

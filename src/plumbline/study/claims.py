@@ -321,7 +321,7 @@ class Former(Options):
 
 
 class InWords(Options):
-    """The verdict on file in words; `**bold**` is the only markup.
+    """The reference verdict in words; `**bold**` is the only markup.
 
     Attributes:
         holds: what of the claim holds; empty where nothing does.
@@ -356,14 +356,14 @@ class Claim(Options):
         sentence: the document's own, in short.
         seeds: the document's; 0 where it says nothing, or has none.
         experiments: whose trials it rests on, all of them together.
-        fresh: experiments with seeds that nobody has seen; once all of them are on file, it rests on them alone.
+        fresh: experiments with seeds that nobody has seen; once all have reference results, it rests on them alone.
         primary: the test that decides, with a part for each task and pair. If several are given, the first counts whose
             trials a preset runs completely.
         secondary: tests that are shown beside it, without influence on the verdict.
         stuck: of runs, counted beside the verdict.
         beyond: why none of our experiments can decide about it; the test results are shown all the same.
         former: the verdict that we gave before, where it changed.
-        in_words: what `holds` by the verdict on file, and the `rest`; another run is shown without these words.
+        in_words: what `holds` by the reference verdict, and the `rest`; another run is shown without these words.
     """
 
     source: str

@@ -90,15 +90,15 @@ def _timed(folder: TrialFolder) -> Timed:
 def measured_costs(
     store: Path, reference: Path | None = None, costly: Collection[str] = (), atlas: Path | None = None
 ) -> Costs:
-    """Return the costs of the trials in the store, and for what it lacks those of the results on file.
+    """Return the costs of the trials in the store, and for what it lacks those of the reference results.
 
-    A trial whose provenance cannot be read is left out, with a warning of one line; so are costs on file.
+    A trial whose provenance cannot be read is left out, with a warning of one line; so are reference costs.
 
     Args:
         store: folder of all trials.
-        reference: table of the costs of reference results; the one on file where None. It goes before the atlas.
+        reference: table of the costs of reference results; the package's where None. It goes before the atlas.
         costly: tasks whose evaluations take longer than what methods do.
-        atlas: folder of an edition of the atlas; the one on file where None.
+        atlas: folder of an edition of the atlas; the package's where None.
     """
     measured: list[Measurement] = []
     for path in store.glob("*/provenance.json"):

@@ -32,8 +32,8 @@ def run_in_processes(
 ) -> Iterator[TrialFolder]:
     """Run or resume trials in several processes, and yield their folders in the order of the specs.
 
-    The processes are new, so that they run the code that is on file, and end with the iteration. A trial whose code
-    ends its process (a segmentation fault, `os._exit`) fails, and the others go on.
+    The processes are new, so that they run the code as it is in the files, and end with the iteration. A trial whose
+    code ends its process (a segmentation fault, `os._exit`) fails, and the others go on.
 
     Args:
         specs: of the trials.

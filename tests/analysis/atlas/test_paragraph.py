@@ -24,7 +24,7 @@ def test_the_paragraph() -> None:
     for part in (
         "We ran Mine with 5 seeds on 2 tasks of the plumbline atlas (edition 2026.12) [@plumbline]: Branin; Rover.",
         "10 + 50 or 20 + 100 evaluations",
-        "Results of log EI, CMA-ES, conformal EI [@stanton2023], LOCBO [@kim2025] are the stored ones (cmaes 0.12).",
+        "Results of log EI, CMA-ES, conformal EI [@stanton2023], LOCBO [@kim2025] are those of the atlas (cmaes 0.12).",
         "(3 to 5 seeds a task)",
         "Software: botorch 0.1.",
         "@software{plumbline,",

@@ -1,4 +1,4 @@
-"""A method of one's own among those on file, against numbers by hand."""
+"""A method of one's own among those of the atlas, against numbers by hand."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Evidence from results on file answers as evidence from records does, as far as it is on file."""
+"""Evidence from reference results answers as evidence from records does, as far as they go."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ METRICS = ("regret", "best_f", "nll", "query_coverage")
 
 
 def on_file(found: Evidence, **changes: pd.DataFrame) -> Evidence:
-    """Return what is on file of evidence: places, and `changes` of what there is."""
+    """Return evidence as reference results: places, and `changes` of what there is."""
     return replace(found, rows=found.rows[PLACE], filed=Filed(**changes))
 
 

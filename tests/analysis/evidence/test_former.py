@@ -1,4 +1,4 @@
-"""Results on file of methods whose definition has changed since."""
+"""Reference results of methods whose definition has changed since."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Curves to explore: the numbers of single seeds, or means on file, in few digits; and the chart that draws them."""
+"""Curves to explore: the numbers of single seeds, or reference means, in few digits; and the chart that draws them."""
 
 import json
 from pathlib import Path
@@ -74,7 +74,7 @@ class TestOnFile:
 
     @pytest.fixture
     def first(self, folder: Path) -> int:
-        """Evaluations of the initial design of a task with means on file."""
+        """Evaluations of the initial design of a task with reference means."""
         of = {"task": "forrester", "method": "no-entry", "metric": "old", "standard_error": 0.1, "seeds": 50}
         frame = pd.DataFrame([of | {"iteration": i, "mean": i / 3} for i in range(3)])
         write_frame(folder / "E" / "E-curves.parquet", frame)

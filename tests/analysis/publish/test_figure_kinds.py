@@ -1,4 +1,4 @@
-"""The page of figures: every kind is there, with an example that is on file and a use that works."""
+"""The page of figures: every kind is there, with an example and a use that works."""
 
 import re
 from pathlib import Path
@@ -74,7 +74,7 @@ def test_what_needs_no_trials_names_its_illustration() -> None:
         ("curves", "F", "unknown experiment 'F'"),
         ("sweep", "E", "E is not of the kind sweep"),
         ("curves", "NONE", "NONE is not of the kind curves"),
-        ("curves", "LATER", "LATER has no figure on file"),
+        ("curves", "LATER", "LATER has no reference figure"),
     ],
 )
 def test_an_example_is_on_file_and_of_its_kind(tmp_path: Path, kind: str, example: str, words: str) -> None:

@@ -1,4 +1,4 @@
-"""Pages of the site: cells, labels, files; and that each claim and experiment on file has its page in words."""
+"""Pages of the site: cells, labels, files; and that each claim and experiment has its page in words."""
 
 import re
 from pathlib import Path
@@ -81,7 +81,7 @@ class TestCells:
     def test_a_label_says_its_words_and_names_its_style(self) -> None:
         assert label("not reproduced") == "[■\u00a0not reproduced]{.label .not-reproduced}"
         assert label("partly", mark="†") == "[◐\u00a0partly\u00a0†]{.label .partly}"
-        assert label("on file") == "[on file]{.label .on-file}"
+        assert label("not run yet") == "[not run yet]{.label .not-run-yet}"
 
     def test_sentences_end_once(self) -> None:
         assert [sentence("one\n two"), sentence("Two."), sentence("Three?")] == ["One two.", "Two.", "Three?"]
@@ -172,7 +172,7 @@ class TestClaimPages:
 
     def test_a_reply_is_shown_where_there_is_one(self, claims: Path) -> None:
         assert "The reply of K1's authors." in (claims / "K1.md").read_text()
-        assert "No reply is on file" in (claims / "K2.md").read_text()
+        assert "There is no reply yet" in (claims / "K2.md").read_text()
 
     def test_doubts_are_shown_in_full(self, claims: Path) -> None:
         for names, doubt in pd.read_csv(REFERENCE / "doubts.csv")[["claims", "doubt"]].itertuples(index=False):
@@ -237,7 +237,7 @@ class TestExperimentPages:
         for name in plan.names():
             page = (experiments / f"{name}.md").read_text()
             if any((REFERENCE / name).glob("*provenance.json")):
-                status = "on file"
+                status = "reference results"
             else:
                 status = "in the atlas" if name.startswith("ATLAS-") else "not run yet"
             assert [one for one in get_args(Status) if label(one) in page] == [status], name

@@ -1,4 +1,4 @@
-"""Figures on file that are drawn anew are what they were, or stay, and it is said why."""
+"""Reference figures that are drawn anew are what they were, or stay, and it is said why."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -243,7 +243,7 @@ def test_a_difference_from_means_has_its_interval_at_the_end(tmp_path: Path) -> 
 
 
 LOGARITHMIC = ("BOWH-6-lengthscales", "BOWH-6-kernels", "LOCBO-F5a-50")
-"""Experiments on file whose regret is drawn on a logarithmic axis."""
+"""Experiments with reference results whose regret is drawn on a logarithmic axis."""
 
 
 @pytest.mark.parametrize("name", LOGARITHMIC)

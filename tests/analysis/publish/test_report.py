@@ -308,7 +308,7 @@ class TestPage:
         found = page(made.plan(experiments()), results(folder))
         assert [one for one in found.ids if re.fullmatch(r"C\d+", one)] == ["C1", "C2", "C10"]
         assert found.ids.index("C10") < found.ids.index("run-claims")
-        assert "Verdicts on file" in found.words
+        assert "Reference verdicts" in found.words
 
     def test_a_verdict_in_words_is_shown_beside_that_of_record_alone(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -366,7 +366,7 @@ class TestFailures:
 class TestAnswer:
     @pytest.fixture
     def folders(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
-        """Results on file with the figure of the answer, and an atlas without an edition."""
+        """Reference results with the figure of the answer, and an atlas without an edition."""
         reference, atlas = folder / "reference", folder / "atlas"
         for path in (reference / "answer.svg", atlas / "interventions.svg"):
             path.parent.mkdir()

@@ -1,7 +1,7 @@
 """The report as readers meet it, in headless Chromium: `pytest -m browser`.
 
-The page has all verdicts on file, and a run of 700 trials. PLUMBLINE_AXE names `axe.min.js` of axe-core (npm); without
-it the test of accessibility is skipped.
+The page has all reference verdicts, and a run of 700 trials. PLUMBLINE_AXE names `axe.min.js` of axe-core (npm);
+without it the test of accessibility is skipped.
 """
 
 import os
@@ -63,7 +63,7 @@ def run() -> list[list[made.Row]]:
 
 @pytest.fixture(scope="module")
 def page(run: list[list[made.Row]], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of all verdicts on file and of the run."""
+    """The page of all reference verdicts and of the run."""
     results = tmp_path_factory.mktemp("results")
     (results / "reference").symlink_to(ROOT / "results/reference")
     folder = results / "quick"

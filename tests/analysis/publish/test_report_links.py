@@ -12,7 +12,7 @@ from plumbline.core.errors import PlumblineError
 
 
 class TestAddress:
-    """Of files on file, from a page."""
+    """Of reference files, from a page."""
 
     @pytest.fixture
     def package(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

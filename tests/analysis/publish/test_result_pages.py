@@ -225,7 +225,7 @@ def stated() -> dict[str, Claim]:
 
 @pytest.fixture(scope="module")
 def parts_on_file() -> dict[str, pd.DataFrame]:
-    """The parts of the primary test of each claim on file."""
+    """The parts of the primary test of each claim that was judged."""
     table = read_claims(ROOT / "results/reference/claims.csv")
     return {str(name): rows for name, rows in table[table["role"] == "primary"].groupby("claim")}
 
@@ -318,7 +318,7 @@ FIGURE = re.compile(r"^!\[(.*?)\]\(\S*/([\w-]+)\.png\)\n\n(\*Experiment .*?)$", 
 
 
 def test_no_caption_says_median_where_the_figure_can_show_means_only(committed: dict[str, str]) -> None:
-    """Curves have medians and quantiles where single runs by round are on file; others are drawn from means."""
+    """Curves have medians and quantiles where single runs by round are kept; others are drawn from means."""
     studies = load_plan(read_config(ROOT / "config" / "config.yaml"), ROOT).studies.values()
     kinds = {name: one.figure.kind for study in studies for name, one in study.experiments.items() if one.figure}
     found = [one for page in committed.values() for one in FIGURE.findall(page)]

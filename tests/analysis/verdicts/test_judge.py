@@ -246,7 +246,7 @@ class TestFromWhatIsKept:
 
 
 class TestFresh:
-    """Once all experiments with fresh seeds are on file, a claim rests on them alone."""
+    """Once all experiments with fresh seeds have reference results, a claim rests on them alone."""
 
     EXPERIMENTS = {"E": made.experiment(seeds=6), "N": made.experiment(seeds=8, first_seed=1000)}  # noqa: RUF012
     CLAIM = BETTER | {"fresh": ["N"]}

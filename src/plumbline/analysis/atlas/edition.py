@@ -185,7 +185,7 @@ def add_cells(
 ) -> int:
     """Add cells to an edition, task by task; return how many are new or were replaced.
 
-    A cell of fewer seeds than the one on file is left out.
+    A cell of fewer seeds than the edition's is left out.
 
     Args:
         folder: of the edition, made where there is none.

@@ -22,7 +22,7 @@ class Intervention(NamedTuple):
     Attributes:
         words: that thing, as tables, figures and the protocol call it.
         pairs: the methods with their baselines, over which the primary analysis is.
-        further: pairs on file that differ in the same thing, and stand beside it: the protocol does not name them.
+        further: pairs of the atlas that differ in the same thing, and stand beside it: the protocol does not name them.
     """
 
     words: str

@@ -13,9 +13,9 @@ class Protocol(NamedTuple):
 
     Attributes:
         mine: one's own method.
-        against: the methods on file that it is compared with.
+        against: the methods of the atlas that it is compared with.
         papers: titles of the papers that some of these are from, by method.
-        libraries: public libraries that these are, with their versions on file.
+        libraries: public libraries that these are, with the versions that they ran with.
         titles: of the tasks on which one's own method has a score.
         budgets: points of the initial design and rounds of each task.
         seeds: number of one's own.
@@ -79,7 +79,7 @@ def methods_text(protocol: Protocol, citation: Path, markdown: bool = False) -> 
         f"We ran {one.mine} with {counted(one.seeds, 'seed')} on {counted(count, 'task')} of the plumbline atlas "
         f"(edition {one.edition}){cite}: {'; '.join(one.titles)}. {lost}Budgets are the atlas' own, {budgets} "
         "evaluations (initial design + rounds), and so are initial designs and noise, which all methods share seed by "
-        f"seed. Results of {against} are the stored ones{stored}. "
+        f"seed. Results of {against} are those of the atlas{stored}. "
         "The score of a run is the regret of the best noise-free value in units of that of the initial design, "
         "averaged over rounds: 0 is best, and 1 is no progress. "
         f"Differences are paired by seed ({pairs} seeds a task), averaged on each task, and then over tasks, "

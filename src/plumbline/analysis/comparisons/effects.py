@@ -131,7 +131,7 @@ def effects(found: Evidence, baselines: Mapping[str, tuple[str, ...]], metric: s
 
 
 def filed_effects(table: pd.DataFrame, baselines: Mapping[str, tuple[str, ...]], metric: str) -> Iterator[Effect]:
-    """Yield the effects that a table of effects on file has of these methods."""
+    """Yield the effects that a reference table of effects has of these methods."""
     wanted = {(method, baseline) for baseline, methods in baselines.items() for method in methods}
     rows = table[table["metric"] == metric].rename(columns={words: name for name, words in HEADINGS.items()})
     for row in rows[list(Effect._fields)].itertuples(index=False, name=None):

@@ -1,4 +1,4 @@
-"""How many seeds a comparison takes, from the spread and the pairing of those on file."""
+"""How many seeds a comparison takes, from the spread and the pairing of those that were run."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -57,13 +57,13 @@ class SeedPlan(NamedTuple):
 
     Attributes:
         better: which direction of the metric is better; the effect has it, and is upwards where neither is.
-        pairs: seeds on file that have a value of both.
+        pairs: seeds that were run and have a value of both.
         baseline_mean: over these.
         effect: the difference that is to be seen, in units of the metric.
-        deviation: of the differences on file.
+        deviation: of the measured differences.
         correlation: of both methods over seeds: the higher it is, the more pairing helps; NaN where one does not vary.
         power: the probability to see the effect.
-        seeds, low, high: that it takes, with the 95% interval of a bootstrap over the seeds on file; infinite above
+        seeds, low, high: that it takes, with the 95% interval of a bootstrap over the pairs; infinite above
             1,000.
         given: a number of seeds.
         seen: the probability to see the effect with these.
@@ -130,7 +130,7 @@ def seed_plans(
 
 
 def _fault(block: Block, method: str, baseline: str, effect: EffectSize) -> str:
-    """Return why no number of seeds follows from what is on file, empty where one does."""
+    """Return why no number of seeds follows from these runs, empty where one does."""
     what = f"{block.metric} of {method!r} and {baseline!r} on {block.task!r}"
     ours, theirs = block.paired(method, baseline)
     if len(ours) < FEWEST:

@@ -38,7 +38,7 @@ class Evidence:
         spaces: of hyperparameters, by name: its study's.
         methods_in_use: registered name and options of each method of the YAML files, by label.
         budgets: of all tasks of the YAML files, by name.
-        filed: results on file, where they take the place of records: `rows` then has no more than the places.
+        filed: reference results, where they take the place of records: `rows` then has no more than the places.
     """
 
     rows: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -101,7 +101,7 @@ class Evidence:
 
         Raises:
             PlumblineError: there are no trials.
-            NotOnFileError: there are results on file, and these are not among them.
+            NotOnFileError: there are reference results, and these are not among them.
         """
         if self.filed is not None:
             return self.filed.by_round(task, method, metric)

@@ -1,4 +1,4 @@
-"""Results on file in place of records: values by round, means by round, final values of runs, and the table.
+"""Reference results in place of records: values by round, means by round, final values of runs, and the table.
 
 Experiments keep what there was to keep when they ran: the older ones have means by round, and no single runs by round.
 """
@@ -14,11 +14,11 @@ from plumbline.metrics.registry import find_metric
 from plumbline.statistics.over_seeds import mean_and_standard_error
 
 WHERE = ["task", "method", "metric"]
-"""What a value on file is of."""
+"""What a value is of."""
 
 
 class NotOnFileError(PlumblineError):
-    """Values that a figure needs are not among the results on file."""
+    """Values that a figure needs are not among the reference results."""
 
 
 class EndSummary(NamedTuple):
@@ -27,8 +27,8 @@ class EndSummary(NamedTuple):
     Attributes:
         mean, error: of the last values, and its standard error.
         seeds: how many have a value.
-        median: NaN where it is not on file.
-        above: runs that end above a level; None where that is not on file.
+        median: NaN where it is not kept.
+        above: runs that end above a level; None where that is not kept.
     """
 
     mean: float
@@ -50,7 +50,7 @@ def summary_of(ends: pd.Series, level: float | None) -> EndSummary:
 
 @dataclass(frozen=True)
 class Filed:
-    """The results on file of one experiment.
+    """The reference results of one experiment.
 
     Attributes:
         rounds: `task, method, metric, seed, iteration, value`.
@@ -65,7 +65,7 @@ class Filed:
     table: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     def has_rounds(self, task: str, method: str, metric: str) -> bool:
-        """Whether values of single runs by round are on file."""
+        """Whether values of single runs by round are kept."""
         return not _of(self.rounds, task, method, metric).empty
 
     def by_round(self, task: str, method: str, metric: str) -> pd.DataFrame:
@@ -102,7 +102,7 @@ class Filed:
         return self._runs(task, method, metric)["mean" if find_metric(metric).kind == "query" else "last"]
 
     def optimum(self, task: str, method: str) -> float:
-        """Return the optimum of a task, which is as far above the best value as the regret says; NaN if not on file."""
+        """Return the optimum of a task, which is above the best value by the regret; NaN if it is not kept."""
         regret, best = _of(self.runs, task, method, "regret"), _of(self.curves, task, method, "best_f")
         return np.nan if regret.empty or best.empty else float(best["mean"].iloc[-1] + regret["last"].mean())
 
@@ -138,7 +138,7 @@ class Filed:
 
 
 def _of(table: pd.DataFrame, *of: str) -> pd.DataFrame:
-    """Return the rows of a table on file of one task, method and metric."""
+    """Return the rows of a table of one task, method and metric."""
     if table.empty:
         return table
     return table[np.logical_and.reduce([table[name] == value for name, value in zip(WHERE, of, strict=True)])]

@@ -1,6 +1,6 @@
-"""Methods of results on file whose definition has changed since, so that these results are of another one.
+"""Methods of reference results whose definition has changed since, so that these results are of another one.
 
-Results on file name methods by their entries in `config/methods`. Where an entry has got another definition and its
+Reference results name methods by their entries in `config/methods`. Where an entry has got another definition and its
 experiment has not been run again, the provenance of the results says in `former_variants` with which departures the
 method ran: its `variant` today. Keeping the experiment again writes a provenance without it.
 """
@@ -19,7 +19,7 @@ def former_definitions(about: Mapping[str, Any], methods: Iterable[str]) -> dict
     """Return the departures that methods ran with, in words, of those whose definition has changed since.
 
     Args:
-        about: provenance of an experiment's results on file.
+        about: provenance of an experiment's reference results.
         methods: their entries.
     """
     variants: Mapping[str, Iterable[str]] = about.get(FORMER_VARIANTS, {})
@@ -30,7 +30,7 @@ def former_in_words(folder: Path, methods: Iterable[str]) -> str:
     """Return which methods ran by another definition than today's, in one sentence; empty where none did.
 
     Args:
-        folder: of an experiment's results on file, which have a provenance.
+        folder: of an experiment's reference results, which have a provenance.
         methods: entries whose runs are shown.
     """
     former = former_definitions(read_json(folder / "provenance.json"), methods)

@@ -78,7 +78,7 @@ def line_of(found: Evidence, panel: Panel, method: str, row: Row, options: Curve
     """Return the line of a method in a panel; None where it has no value.
 
     Raises:
-        PlumblineError: there are no trials, or not what it takes among the results on file.
+        PlumblineError: there are no trials, or not what it takes among the reference results.
     """
     kind, sign = row.band or options.band, -1 if row.minimise else 1
     if found.filed is not None and not found.filed.has_rounds(panel.task, method, row.metric):
@@ -98,9 +98,9 @@ def line_of(found: Evidence, panel: Panel, method: str, row: Row, options: Curve
 
 
 def filed_line(found: Evidence, panel: Panel, method: str, row: Row, options: CurvesOptions) -> Line | None:
-    """Return the line of a method from means by round on file.
+    """Return the line of a method from the reference results' means by round.
 
-    The band of a difference is known at the last round only, if single runs are on file.
+    The band of a difference is known at the last round only, if the reference results have single runs.
 
     Raises:
         NotOnFileError: it is none of means, or against something else than evaluations.

@@ -157,8 +157,8 @@ class CurvesOptions(OutputOptions):
     def drawable(self, evidence: Evidence) -> Self:
         """Return these options with bands that the evidence has.
 
-        Where no more than means by round are on file, these and their standard errors take the place of medians and
-        quantiles.
+        Where the reference results have only means by round, these and their standard errors take the place of medians
+        and quantiles.
         """
         if not of_means(evidence):
             return self

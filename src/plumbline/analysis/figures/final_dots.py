@@ -40,7 +40,7 @@ class FinalDotsOptions(OutputOptions):
         return Names(tuple(task for task, _ in pairs), tuple(method for _, method in pairs), (self.metric,))
 
     def shown(self, evidence: Evidence) -> str:
-        """Return what dots and bars are; older results on file have no medians."""
+        """Return what dots and bars are; older reference results have no medians."""
         dots = dots_of(evidence, self.dots).values()
         medians = [evidence.end_summary(task, method, self.metric).median for task, method in dots]
         return f"mean and its {LEVEL:.0%} interval over seeds{', and median' * bool(np.isfinite(medians).any())}"

@@ -48,7 +48,7 @@ def pictures_of(evidence: Evidence, task: str, seed: int | None = None) -> pd.Da
 
     Raises:
         PlumblineError: there are none.
-        NotOnFileError: there are results on file, which hold none.
+        NotOnFileError: there are reference results, which hold none.
     """
     found = evidence.snapshots
     if evidence.filed is not None:

@@ -31,7 +31,7 @@ def terms(standing: pd.DataFrame, differences: Sequence[Difference], compared: i
         "difference: below 0 your method is better; mean over seeds for a task, and over task means for all tasks",
         "intervals: 95%" + f"; {OPEN}" * any(is_open(one.low, one.high) for one in differences),
         f"p: two-sided; Holm: corrected for {counted(compared, 'method')}",
-        "seconds: fit and search in each round; stored results are from another machine",
+        "seconds: fit and search in each round; reference results are from another machine",
     ]
 
 
@@ -57,7 +57,7 @@ def bench_page(
         standing: as `standing.standing` returns it, with one's own method.
         differences: as `standing.paired_differences` returns them.
         forest: the figure of the differences, an SVG.
-        notes: lines on what is not as on file, and on trials that failed.
+        notes: lines on what is not as in the atlas, and on trials that failed.
         citation: the file `CITATION.cff`.
     """
     environment = html_environment()

@@ -30,7 +30,7 @@ NOT_RUN = "not run"
 
 STATES = {
     **MEANINGS,
-    NOT_JUDGED: "Experiments are planned, and their results are not on file yet.",
+    NOT_JUDGED: "Experiments are planned, and they are not among the reference results yet.",
     NOT_RUN: "No experiment of this study tests the claim.",
 }
 """Verdicts, and what stands where there is none, in words."""

@@ -252,7 +252,7 @@ def package_url(name: str, version: str) -> str:
 
 
 def _inputs(crate: "ROCrate", run: ResolvedRun, home: Path) -> list[Any]:
-    """Add the configuration, as it is on file and as the run resolved it."""
+    """Add the configuration, as its files have it and as the run resolved it."""
     text = json.dumps(run.config.model_dump(mode="json"), indent=1, sort_keys=True) + "\n"
     settings = crate.add_file(
         io.StringIO(text),

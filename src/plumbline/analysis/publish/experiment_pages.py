@@ -19,7 +19,7 @@ from plumbline.study.experiments import Experiment, Preset, Study, in_atlas
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import pairs
 
-Status = Literal["on file", "in the atlas", "not run yet"]
+Status = Literal["reference results", "in the atlas", "not run yet"]
 
 LONG = 40
 """Rows of a table above which it is folded."""
@@ -191,7 +191,7 @@ def experiment_page(
 def status_of(study: Study, experiment: Experiment, found: Kept, atlas: Path) -> Status:
     """Return where the results of an experiment are; those of the atlas are kept with it alone."""
     if found.about is not None:
-        return "on file"
+        return "reference results"
     return "in the atlas" if study.study == atlas.name and in_atlas(experiment, atlas) else "not run yet"
 
 

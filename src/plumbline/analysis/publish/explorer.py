@@ -40,8 +40,9 @@ Explored = dict[str, Any]
 """What the script draws of an experiment.
 
 `methods` have legends, `tasks` titles, `metrics` words; `runs` have one row per task and method: `evaluations`,
-and by seed `seconds` since the initial design, or one row for all seeds, and `values` by metric. Where only means are
-on file, `means` and `errors` by metric stand in place of values. Points without a value are null.
+and by seed `seconds` since the initial design, or one row for all seeds, and `values` by metric. Where the
+reference results have only means, `means` and `errors` by metric stand in place of values.
+Points without a value are null.
 """
 
 
@@ -94,7 +95,7 @@ def _run(found: Evidence, task: str, method: str, metrics: Sequence[str]) -> dic
 def explored_on_file(
     folder: Path, costs: Mapping[tuple[str, str], float], entries: MethodsAndTasks, titles: Titles
 ) -> Explored | None:
-    """Return the curves on file of an experiment: of single seeds where those are kept, else means; None without any.
+    """Return the reference curves of an experiment: of single seeds where those are kept, else means; None without any.
 
     Args:
         folder: of the experiment among the reference results, under its name.
@@ -146,7 +147,7 @@ def _means(rows: pd.DataFrame, rounds: list[int]) -> dict[str, Any]:
 
 
 def _values_of_seeds(rows: pd.DataFrame, rounds: list[int]) -> dict[str, Any]:
-    """Return values of single seeds by metric; a round without a value is not on file."""
+    """Return values of single seeds by metric; a round without a value has no row."""
     seeds = sorted(rows["seed"].unique())
     by_metric = {
         metric: some.pivot(index="seed", columns="iteration", values="value").reindex(index=seeds, columns=rounds)

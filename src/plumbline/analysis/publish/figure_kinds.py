@@ -1,4 +1,4 @@
-"""What the page of figures asks: each registered kind with an example on file, its least use and its options."""
+"""What the page of figures asks: each registered kind with an example, its least use and its options."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,10 +18,10 @@ WIDTH = 100
 
 
 class FigureKinds:
-    """The kinds of figures of this package, and the experiments that have one on file.
+    """The kinds of figures of this package, and the experiments that have one among the reference results.
 
     Args:
-        reference: results on file.
+        reference: reference results.
         studies: with their experiments.
     """
 
@@ -42,7 +42,7 @@ class FigureKinds:
         """One kind: the figure of an experiment, the least that an experiment says to have one, and all options.
 
         Raises:
-            PlumblineError: no such kind or experiment, or an experiment without a figure of this kind on file.
+            PlumblineError: no such kind or experiment, or an experiment without a reference figure of this kind.
         """
         listing = catalogue().find("figure", kind)
         experiment = self._example(kind, example)
@@ -64,7 +64,7 @@ class FigureKinds:
         if experiment.figure is None or experiment.figure.kind != kind:
             raise PlumblineError(f"the figure of {name} is not of the kind {kind}: name an experiment that has one")
         if not (self._reference / name / f"{name}.png").is_file():
-            raise PlumblineError(f"{name} has no figure on file: name an experiment that has one")
+            raise PlumblineError(f"{name} has no reference figure: name an experiment that has one")
         return experiment
 
 

@@ -1,4 +1,4 @@
-"""Figures on file, drawn anew from the other results on file: a new style takes no new trials."""
+"""Reference figures, drawn anew from the other reference results: a new style takes no new trials."""
 
 import re
 import tempfile
@@ -56,7 +56,7 @@ def places(resolved: ResolvedExperiment) -> pd.DataFrame:
 
 
 def read_parquet(path: Path) -> pd.DataFrame:
-    """Return a table on file, empty where there is none."""
+    """Return a table of the reference results, empty where there is none."""
     return read_table(path).to_pandas() if path.is_file() else pd.DataFrame()
 
 
@@ -64,7 +64,7 @@ def runs_on_file(reference: Path, name: str, about: Mapping[str, Any], evaluatio
     """Return the runs of an experiment, and those of the same trials that other experiments keep.
 
     Args:
-        reference: folder of the results on file.
+        reference: folder of the reference results.
         name: of the experiment.
         about: its provenance.
         evaluations: of its trials, by task, method and seed.
@@ -81,7 +81,7 @@ def runs_on_file(reference: Path, name: str, about: Mapping[str, Any], evaluatio
 
 
 def evidence_on_file(resolved: ResolvedExperiment, reference: Path) -> Evidence:
-    """Return the evidence of an experiment that is on file.
+    """Return the evidence of an experiment from its reference results.
 
     Raises:
         PlumblineError: its grid has changed since.
@@ -113,15 +113,15 @@ def evidence_on_file(resolved: ResolvedExperiment, reference: Path) -> Evidence:
 
 
 def redraw(settings: Settings, reference: Path, names: Sequence[str] = ()) -> Iterable[tuple[str, str]]:
-    """Draw figures on file anew, and yield each experiment with the reason why its figure stays as it is, if it does.
+    """Draw reference figures anew, and yield each experiment with the reason why its figure stays as it is, if it does.
 
     Args:
         settings: the plan under given values of the configuration.
-        reference: folder of the results on file.
-        names: of experiments; all that have a figure on file where there are none.
+        reference: folder of the reference results.
+        names: of experiments; all that have a reference figure where there are none.
 
     Raises:
-        PlumblineError: an experiment without a figure on file.
+        PlumblineError: an experiment without a reference figure.
     """
     there = sorted(path.parent.name for path in reference.glob("*/*.png") if path.stem == path.parent.name)
     for name in names or there:
@@ -137,7 +137,7 @@ def redraw(settings: Settings, reference: Path, names: Sequence[str] = ()) -> It
                 draw(resolved, evidence_on_file(resolved, reference), [path])
                 keep_figure(path, home)
         except NotOnFileError as error:
-            yield name, f"not on file: {error}"
+            yield name, f"not in the reference results: {error}"
         except PlumblineError as error:
             yield name, str(error)
         else:

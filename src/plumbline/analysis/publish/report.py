@@ -1,4 +1,4 @@
-"""The study's page: the answer and the verdicts on file, then the preset's own run, failures and provenance.
+"""The study's page: the answer and the reference verdicts, then the preset's own run, failures and provenance.
 
 One file with its figures and numbers inside; links lead to the files that lie beside it. `templates/report.html.j2` has
 its structure, `report.css` its looks and `report.js` what readers do with it.
@@ -43,12 +43,12 @@ from plumbline.study.verdicts import LOOKS, MEANINGS, OUTCOME_MEANINGS, VERDICTS
 
 
 def reference_folder() -> Path:
-    """Return the folder of the results on file."""
+    """Return the folder of the reference results."""
     return places.on_file(places.REFERENCE)
 
 
 def atlas_folder() -> Path:
-    """Return the folder of the atlas on file."""
+    """Return the folder of the atlas."""
     return places.on_file(places.ATLAS)
 
 
@@ -71,7 +71,7 @@ class Answer(NamedTuple):
 def answer(
     claims: pd.DataFrame, page: Path, same_methods: Mapping[str, str], atlas: AtlasNumbers | None = None
 ) -> Answer | None:
-    """Return the answer of the results on file; None without a figure.
+    """Return the answer of the reference results; None without a figure.
 
     It is that of the atlas once its primary analyses have all their trials, and else that of the verdicts.
     """
@@ -154,7 +154,7 @@ def choices(
 
 
 def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path) -> None:
-    """Write the page of the verdicts on file and of the results in `folder` to `output`: one HTML file."""
+    """Write the page of the reference verdicts and of the results in `folder` to `output`: one HTML file."""
     if not folder.is_dir():
         raise PlumblineError(f"no folder of results at {folder}: run the preset first")
     claims = read_claims(claims_path)

@@ -1,4 +1,4 @@
-"""Experiments of the study's page: those of a run, from its files, and those on file."""
+"""Experiments of the study's page: those of a run, from its files, and reference results."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -98,13 +98,13 @@ def of_run(
 
 
 def on_file(run: ResolvedRun, reference: Path, page: Path, verdicts: Mapping[str, str]) -> list[ExperimentView]:
-    """Return the experiments of the run's studies whose results are on file.
+    """Return the experiments of the run's studies that have reference results.
 
     Args:
         run: with the studies.
-        reference: folder of the results on file.
+        reference: folder of the reference results.
         page: that is written.
-        verdicts: those on file, by claim.
+        verdicts: the reference verdicts, by claim.
     """
     titles = Titles(run.entries)
     costs = costs_on_file(shipped() / REFERENCE / "costs.csv") | costs_on_file(reference / "costs.csv")

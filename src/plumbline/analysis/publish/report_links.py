@@ -74,7 +74,7 @@ def address(path: Path, page: Path) -> str:
 
 
 def address_of_stored(reference: Path, page: Path) -> Path:
-    """Return the folder of the results on file, `reference`, that the page links to."""
+    """Return the folder of the reference results, `reference`, that the page links to."""
     inside = reference.is_relative_to(places.own_folder())
     return reference if inside else page.parent / PACKAGED / places.REFERENCE.name
 

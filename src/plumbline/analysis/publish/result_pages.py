@@ -1,4 +1,4 @@
-"""Pages from templates: prose with every number in it from the results on file, and the gallery of figures.
+"""Pages from templates: prose with every number in it from the reference results, and the gallery of figures.
 
 A template is Markdown with expressions of Jinja, `{{ test("K1")|f(2) }}`. What may stand in them are the functions that
 `result_pages` is given and the filters of `FILTERS`, and nothing else: an unknown name is an error with its file and
@@ -159,7 +159,7 @@ class ReferenceNumbers:
     # Of experiments
 
     def not_on_file(self, study: str) -> str:
-        """The experiments of a study that have no results on file, as a table."""
+        """The experiments of a study that have no reference results, as a table."""
         (chosen,) = self._chosen((study,))
         there = {one.name for one in self._reference.iterdir() if one.is_dir()}
         rows = [(name, one.title) for name, one in chosen.experiments.items() if name not in there]
@@ -299,7 +299,7 @@ class ReferenceNumbers:
         if not folder.is_dir():
             raise unknown("experiment", experiment, (one.name for one in self._reference.iterdir() if one.is_dir()))
         if not (folder / name).is_file():
-            raise PlumblineError(f"{experiment} has no file {name} on file")
+            raise PlumblineError(f"{experiment} has no file {name} among its reference results")
         return folder / name
 
     def _read_table(self, experiment: str) -> pd.DataFrame:

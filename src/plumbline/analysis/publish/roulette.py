@@ -41,11 +41,11 @@ OF_A_SEED: dict[str, Callable[..., Numbers]] = {
 
 
 def wheels(studies: Iterable[Study], reference: Path, titles: Titles) -> list[dict[str, Any]]:
-    """Return the claims on file of documents with few seeds, each with the numbers of our seeds.
+    """Return the judged claims of documents with few seeds, each with the numbers of our seeds.
 
     Args:
         studies: with the claims.
-        reference: results on file.
+        reference: reference results.
         titles: of methods and tasks.
     """
     ready = ready_claims(studies, partial(runs_from_reference, reference))

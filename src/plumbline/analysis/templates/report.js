@@ -123,7 +123,7 @@ for (const table of $$("table.data")) {
   }
 }
 
-// Curves: Vega-Lite draws the lines that are computed here from the numbers of single seeds, or from means on file.
+// Curves: Vega-Lite draws the lines that are computed here from the numbers of single seeds, or from the means of reference results.
 const COSTS = [0, 0.01, 0.1, 1, 10, 60, 600, 3600, 21600, 86400];
 const UNITS = [["days", 86400], ["h", 3600], ["min", 60], ["s", 1]];
 const unit = (seconds) => UNITS.find(([, size]) => seconds >= 2 * size) ?? UNITS.at(-1);
@@ -224,7 +224,7 @@ const MEANT = {
   curves: "Lines are means over seeds, bands one standard error.",
   ranks: "Lines are mean ranks over the tasks and seeds that all of these methods have, bands one standard error.",
   profile: "Of the tasks and seeds that all of these methods have, the share in which a method has come so far from the start to the best value that any of them found (data profiles of Moré and Wild, 2009).",
-  means: "Lines are means on file, bands one standard error; time is the median of a round times the rounds.",
+  means: "Lines are means over seeds, bands one standard error; time is the median of a round times the rounds.",
 };
 
 function chart(data, state) {
@@ -384,7 +384,7 @@ if (wheels.length) {
     const words = parts.length > 1 ? `${held} of ${parts.length} parts on the claimed side` : held ? "on the claimed side" : "on the other side";
     said.replaceChildren(times ? make("b", {}, held === parts.length ? "◆ as claimed" : held ? "◐ partly as claimed" : "■ not as claimed") : make("b", {}, `All ${seeds} seeds`), `: ${words}.`);
     tally.replaceChildren(bar, draws ? ` ${hits.toLocaleString("en")} of ${draws.toLocaleString("en")} draw${draws > 1 ? "s" : ""} look as claimed (${percent(hits / draws)}).` : " Nothing is drawn yet.",
-      make("span", { className: "soft" }, ` On file: ${percent(pattern)} of 2,000 draws${chance === null ? "" : `, and ${percent(chance)} if the methods were alike`}. `), make("a", { href: `#${claim}` }, `Claim ${claim}`));
+      make("span", { className: "soft" }, ` All our seeds: ${percent(pattern)} of 2,000 draws${chance === null ? "" : `, and ${percent(chance)} if the methods were alike`}. `), make("a", { href: `#${claim}` }, `Claim ${claim}`));
     bar.value = draws ? hits / draws : 0;
     body.replaceChildren(...parts.map((part, j) => make("tr", {}, Object.assign(make("td", {}, part.words), { title: part.measured }), make("td", {}, strip(part, drawn, found[j])),
       make("td", { className: "n" }, digits(found[j], 3)), make("td", {}, part.supports), make("td", {}, claimed(part, found[j]) ? "yes" : "no"))));
