@@ -35,7 +35,7 @@ def atlas(
     folder: FolderOption = None,
     data: DataOption = None,
 ) -> None:
-    """Show the reference results of every method on every task."""
+    """Show the atlas: the results of every method on every task."""
     from plumbline.analysis.atlas.edition import missing_forecasts
     from plumbline.api.editions import add_to_atlas, atlas
     from plumbline.core.places import ATLAS, on_file

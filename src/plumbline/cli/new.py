@@ -11,7 +11,7 @@ from plumbline.core.words import counted
 
 @app.command(rich_help_panel=USE)
 def init(folder: Annotated[Path, path_argument(help="the folder, which is created if it does not exist")]) -> None:
-    """Write a folder in which the workflow runs: its configuration, a Slurm profile and a Snakefile.
+    """Make a workspace, a folder in which the workflow runs: configuration, a Slurm profile and a Snakefile.
 
     No file is overwritten.
     """
@@ -29,7 +29,7 @@ def new(
     name: Annotated[str, typer.Argument(help="lower-case letters and digits, separated by hyphens: my-ei")],
     folder: Annotated[
         Path,
-        path_option(help="a workspace; of a method or problem, the checkout; of a package, where it goes"),
+        path_option(help="the workspace of a study; the checkout for a method or problem; where a package goes"),
     ] = Path("."),
 ) -> None:
     """Write a small method, problem, study or package of your own that works, and say how to run it.

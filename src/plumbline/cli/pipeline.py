@@ -55,7 +55,7 @@ def listed(kind: str) -> Path:
 
 @app.command(rich_help_panel=WORKFLOW)
 def fetch(
-    dataset: Annotated[str, typer.Argument(help="a data set of config/datasets.yaml")],
+    dataset: Annotated[str, typer.Argument(help="a dataset of config/datasets.yaml")],
     directory: Annotated[Path | None, path_option(help="folder of downloads; default: raw in --data")] = None,
     mirror: Annotated[
         Path | None, path_option(envvar="PLUMBLINE_MIRROR", help="folder in which to look before the network")
@@ -73,7 +73,7 @@ def fetch(
 
 @app.command(rich_help_panel=WORKFLOW)
 def features(
-    dataset: Annotated[str, typer.Argument(help="a data set of config/datasets.yaml")],
+    dataset: Annotated[str, typer.Argument(help="a dataset of config/datasets.yaml")],
     output: Annotated[
         Path | None, path_option("--output", "-o", help="file to write; default: where trials look for it in data")
     ] = None,
@@ -322,7 +322,7 @@ def reference(
     experiments: Annotated[
         list[str] | None,
         typer.Argument(
-            help="names of experiments that were run; none: judge the reference results again",
+            help="experiments that were run; default: none, and the reference results are judged again",
             autocompletion=complete("experiment"),
         ),
     ] = None,
@@ -336,7 +336,7 @@ def reference(
         bool, typer.Option("--replace", help="also replace results with more seeds, or of another preset or other data")
     ] = False,
 ) -> None:
-    """Publish results: copy figures, tables, curves and runs with their provenance, and judge the claims."""
+    """Copy figures, tables, curves and runs with provenance into the reference results, and judge the claims."""
     from plumbline.analysis.publish.reference import keep, keep_verdicts
 
     loaded = read_plan(config)
@@ -355,7 +355,7 @@ def redraw(
     experiments: Annotated[
         list[str] | None,
         typer.Argument(
-            help="names of experiments; none: all with a reference figure", autocompletion=complete("experiment")
+            help="names of experiments; default: all with a reference figure", autocompletion=complete("experiment")
         ),
     ] = None,
     config: ConfigOption = CONFIG,

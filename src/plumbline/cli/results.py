@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @app.command(rich_help_panel=USE)
 def plan(
     config: ConfigOption = CONFIG,
-    chunks: Annotated[bool, typer.Option(help="print each job's --chunk instead")] = False,
+    chunks: Annotated[bool, typer.Option(help="print the --chunk argument of each job instead")] = False,
     store: StoreOption = None,
     data: DataOption = None,
 ) -> None:
@@ -101,7 +101,7 @@ def ui(
             help="sqlite:/// and the path of a database; default: results/mlflow.db in the workspace", metavar="<uri>"
         ),
     ] = None,
-    port: Annotated[int, typer.Option(min=1, max=65_535, help="of this machine")] = PORT,
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="port of this machine")] = PORT,
 ) -> None:
     """Show runs in MLflow, in a browser on this machine, until Ctrl-C."""
     from plumbline.tracking.serving import pages, serving
@@ -163,8 +163,8 @@ def verdicts(
     table: Annotated[
         Path | None,
         path_argument(
-            help=f"a file as `plumbline claims` writes it; {REFERENCE / 'claims.csv'} where none is given; of one "
-            "claim, `plumbline show claim` has all"
+            help=f"verdicts that `plumbline claims` wrote; default: {REFERENCE / 'claims.csv'}. `plumbline show claim` "
+            "has all about one claim"
         ),
     ] = None,
     show: Annotated[
