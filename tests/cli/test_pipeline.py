@@ -65,7 +65,7 @@ def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
         (("claims", "-o", "x.csv", "nope"), "no folder of results at nope"),
         (("report", "-o", "x.html", "nope"), "no folder of results at nope"),
         (("reference", "TINY-T1", "--folder", "nope"), "no folder of results at nope"),
-        (("reference", "TINY-T1"), "name the results to publish: --folder results/<preset>"),
+        (("reference", "TINY-T1"), "name the results to add: --folder results/<preset>"),
         (
             ("compare", "--methods", "dice,bound", "--experiment", "TINY-T1"),
             "no runs of TINY-T1: run it, and name its results as `folder`: results/<preset>",

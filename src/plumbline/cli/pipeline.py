@@ -343,7 +343,7 @@ def reference(
     output = output or own(REFERENCE)
     if experiments:
         if folder is None:
-            raise PlumblineError("name the results to publish: --folder results/<preset>")
+            raise PlumblineError("name the results to add: --folder results/<preset>")
         chosen = [loaded.resolve(name) for name in dict.fromkeys(experiments)]
         at = places(store, config=loaded.config)
         keep(chosen, existing_folder(folder, "results"), at.store, output, replace)
