@@ -1,4 +1,4 @@
-"""Where configuration, workflow and results on file are.
+"""Where configuration, workflow and reference results are.
 
 A workspace is a folder with `config/studies`: a checkout, or what `plumbline init` wrote. What comes with the package
 lies beside `src` in a checkout, and inside the package once it is installed (`force-include` in pyproject.toml).
@@ -54,7 +54,7 @@ def own(path: Path) -> Path:
 
 
 def filed(path: Path) -> Path:
-    """Return where a published file or folder is: what comes with the package completes the workspace's results.
+    """Return where a file or folder of reference results is: what comes with the package completes the workspace's results.
 
     Args:
         path: where it is looked for first; another folder than the workspace's REFERENCE is completed by nothing.
@@ -66,13 +66,13 @@ def filed(path: Path) -> Path:
 
 
 def all_filed() -> dict[str, Path]:
-    """Return the folders of all published experiments by name: the workspace's own, and the package's others."""
+    """Return the folders of all experiments with reference results by name: the workspace's own, and the package's others."""
     folders = [home for home in (shipped() / REFERENCE, own(REFERENCE)) if home.is_dir()]
     return {path.name: path for home in folders for path in sorted(home.iterdir()) if path.is_dir()}
 
 
 def on_file(path: Path) -> Path:
-    """Return where published results are: in the workspace if it has them, else with the package.
+    """Return where reference results are: in the workspace if it has them, else with the package.
 
     Args:
         path: below REFERENCE or ATLAS.
