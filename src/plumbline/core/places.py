@@ -54,7 +54,7 @@ def own(path: Path) -> Path:
 
 
 def filed(path: Path) -> Path:
-    """Return where a file or folder of reference results is: what comes with the package completes the workspace's results.
+    """Return where a file or folder of reference results is: the package's complete those of the workspace.
 
     Args:
         path: where it is looked for first; another folder than the workspace's REFERENCE is completed by nothing.
@@ -66,7 +66,7 @@ def filed(path: Path) -> Path:
 
 
 def all_filed() -> dict[str, Path]:
-    """Return the folders of all experiments with reference results by name: the workspace's own, and the package's others."""
+    """Return the folder of each experiment with reference results, the workspace's own before the package's."""
     folders = [home for home in (shipped() / REFERENCE, own(REFERENCE)) if home.is_dir()]
     return {path.name: path for home in folders for path in sorted(home.iterdir()) if path.is_dir()}
 
