@@ -120,6 +120,30 @@ def test_what_templates_ask(reference: Path, expression: str, written: str) -> N
     assert filled_in(reference, f"It is {{{{ {expression} }}}}.{{# a comment #}}\n") == f"It is {written}.\n"
 
 
+@pytest.mark.parametrize(
+    ("baseline", "own", "cause"), [("b", "-1.425", "search"), ("c", "-2", "utility")], ids=["in both", "in the other"]
+)
+def test_two_searches_on_the_seeds_of_both(reference: Path, baseline: str, own: str, cause: str) -> None:
+    """Of five seeds the other experiment has four; a baseline that the first lacks is the other's."""
+    values = {
+        "a-informed": (1.0, 2.1, 3.0, 2.1),
+        "b-informed": (1.1, 2.0, 3.1, 2.0),
+        "c-informed": (3.0, 4.0, 5.1, 4.0),
+        "c": (3.0, 4.1, 5.0, 3.9),
+    }
+    runs = [
+        {"task": "bowl", "method": method, "metric": "regret", "seed": seed, "last": last, "mean": last}
+        for method, of_seeds in values.items()
+        for seed, last in enumerate(of_seeds)
+    ]
+    (reference / "S").mkdir()
+    pd.DataFrame(runs).to_parquet(reference / "S" / "S-runs.parquet")
+    asked = f'two_searches("E", "S", "a", "{baseline}")'
+    written = f"{{{{ {asked}.own.value }}}} {{{{ {asked}.own.seeds }}}} {{{{ {asked}.cause }}}}\n"
+    value, seeds, named = filled_in(reference, written).split()
+    assert (round(float(value), 3), seeds, named) == (float(own), "4", cause)
+
+
 def test_a_verdict_in_doubt_says_so(reference: Path) -> None:
     doubts = pd.DataFrame({"claims": ["C1 K1"], "doubt": ["D."], "repair": ["R."]})
     doubts.to_csv(reference / "doubts.csv", index=False)

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
+from plumbline.analysis.comparisons.two_searches import TwoSearches
 from plumbline.analysis.publish.estimates import (
     Estimate,
     interval,
@@ -241,11 +242,29 @@ class ReferenceNumbers:
         for name in (method, baseline):
             if name not in values:
                 raise unknown("method", name, values.columns)
-        apart = (values[method] - values[baseline]).dropna()
-        inferred = Mean(apart.to_numpy(dtype=float), " ".join([experiment, task, metric, method, baseline]))
-        low, high = inferred.interval()
-        higher = float(((apart > 0) + 0.5 * (apart == 0)).mean())
-        return Estimate(inferred.value, low, high, inferred.median, higher, inferred.n)
+        return _mean_of((values[method] - values[baseline]).dropna(), experiment, task, metric, method, baseline)
+
+    def two_searches(self, own: str, shared: str, method: str, baseline: str, task: str = "") -> TwoSearches:
+        """A difference of final values under the methods' own search and under one for all, on the seeds of both.
+
+        Args:
+            own: experiment with the methods' own search; a baseline that it lacks is looked for in the other.
+            shared: experiment with one search for all, whose methods have `-informed` after their names.
+            method, baseline: methods of the difference.
+            task: that both have; the only one if empty.
+        """
+        values = self._values(own, "", task, "last"), self._values(shared, "", task, "last")
+        first = values[0] if baseline in values[0] else values[1]
+        apart = pd.DataFrame(
+            {
+                "own": values[0][method] - first[baseline],
+                "shared": values[1][f"{method}-informed"] - values[1][f"{baseline}-informed"],
+            }
+        ).dropna()
+        apart["change"] = apart["own"] - apart["shared"]
+        return TwoSearches(
+            *(_mean_of(apart[one], one, shared, task, method, baseline) for one in ("own", "shared", "change"))
+        )
 
     def ahead(self, experiment: str, method: str, baseline: str, task: str = "", metric: str = "") -> int:
         """The number of seeds in which a method ends with a higher value than another."""
@@ -324,6 +343,13 @@ class ReferenceNumbers:
                 raise PlumblineError(f"say which {name} of {experiment}: {', '.join(known)}")
             chosen = chosen[chosen[name] == (value or known[0])]
         return chosen.pivot_table(index="seed", columns="method", values=of)
+
+
+def _mean_of(apart: pd.Series, *name: str) -> Estimate:
+    """Return the mean of differences over seeds with the interval of the verdict rule, whose resamples have a name."""
+    inferred = Mean(apart.to_numpy(dtype=float), " ".join(name))
+    higher = float(((apart > 0) + 0.5 * (apart == 0)).mean())
+    return Estimate(inferred.value, *inferred.interval(), inferred.median, higher, inferred.n)
 
 
 def line_of(error: Exception, template: Path) -> int:
