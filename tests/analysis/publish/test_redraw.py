@@ -160,6 +160,12 @@ class TestTheSameFigure:
         )
         assert ours.shown(found) != ours.shown(older)
 
+    def test_costs_are_not_on_file(self, tmp_path: Path) -> None:
+        plan = plan_of("curves", {"rows": [REGRET], "panels": [{"task": "bowl"}]})
+        reference = kept(tmp_path, plan)
+        costly = plan_of("curves", {"rows": [REGRET], "panels": [{"task": "bowl", "costs": [2.0]}]})
+        assert "no costs of evaluations of plain on bowl" in redrawn(reference, costly)
+
     def test_from_runs_of_the_same_trials_that_another_experiment_keeps(self, tmp_path: Path) -> None:
         plan = plan_of("run-ends", REGRET)
         reference, found = kept(tmp_path, plan), from_records(plan, tmp_path / "quick/records/E.parquet")

@@ -53,7 +53,13 @@ def in_time(table: pd.DataFrame, seconds: pd.DataFrame, moments: int = 200) -> t
 
 
 def values_by_column(found: Evidence, panel: Panel, method: str, metric: str) -> pd.DataFrame:
-    """Return a metric of each seed at the end of each round, or at each cost where the panel has costs."""
+    """Return a metric of each seed at the end of each round, or at each cost where the panel has costs.
+
+    Raises:
+        NotOnFileError: results on file do not say which outcomes were observed, and so not what was spent.
+    """
+    if panel.costs and found.filed is not None:
+        raise NotOnFileError(f"no costs of evaluations of {method} on {panel.task}")
     if panel.costs:
         return by_cost(found.trials(panel.task, method), metric, panel.costs)
     return found.by_round(panel.task, method, metric)
