@@ -66,6 +66,13 @@ class TestRuns:
         assert filed.filed is not None
         assert filed.filed.optimum("bowl", "plain") == pytest.approx(0.0)
 
+    def test_nominal_coverage_follows_from_its_gap(self, found: Evidence) -> None:
+        runs = runs_of(found, [("bowl", "plain", metric) for metric in ("query_coverage", "query_coverage_gap")])
+        of = ("bowl", "plain", "mean_nominal_coverage")
+        assert on_file(found, runs=runs).end_summary(*of).mean == pytest.approx(found.end_summary(*of).mean)
+        with pytest.raises(NotOnFileError, match="no final mean_nominal_coverage"):
+            on_file(found, runs=runs.query("metric == 'query_coverage'")).end_summary(*of)
+
     def test_what_is_not_there_is_said(self, found: Evidence) -> None:
         filed = on_file(found, runs=all_runs(found).query("method == 'plain'"))
         with pytest.raises(NotOnFileError, match="no final regret of single runs of calibrated on bowl"):

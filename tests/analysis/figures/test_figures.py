@@ -714,6 +714,43 @@ class TestFinalDots:
         ax = build("final-dots", found, dots={"a": ("bowl", "plain"), "b": ("bowl", "no-such")}).axes[0]
         assert [tick.get_text() for tick in ax.get_yticklabels()] == ["a"]
 
+    @staticmethod
+    def verticals(ax: Axes, label: str) -> list[tuple[float, float, float]]:
+        """Return place, upper and lower end of each vertical line of a label."""
+        lines = [line.get_xydata() for line in ax.lines if line.get_label() == label]
+        return [(line[0, 0], *line[:, 1]) for line in np.asarray(lines, dtype=float)]
+
+    def test_dots_are_compared_with_the_first_of_their_task(self, found: Evidence) -> None:
+        dots = {"a": ("bowl", "plain"), "b": ("bowl", "calibrated"), "c": ("valley", "calibrated")}
+        ax = build("final-dots", found, dots=dots).axes[0]
+        means = [found.end_summary(*dots[words], "regret").mean for words in "ac"]
+        drawn = self.verticals(ax, "mean of the first in each group")
+        np.testing.assert_allclose(drawn, [(means[0], -0.5, 1.5), (means[1], 1.5, 2.5)])
+
+    def test_dots_are_compared_with_the_references_that_are_named(self, found: Evidence) -> None:
+        dots = {"a": ("bowl", "plain"), "b": ("bowl", "calibrated"), "c": ("valley", "calibrated")}
+        ax = build("final-dots", found, dots=dots, references=["a"]).axes[0]
+        ((_, top, bottom),) = self.verticals(ax, "mean of “a”")
+        assert (top, bottom) == (-0.5, 2.5)
+
+    def test_a_group_whose_reference_has_no_trials_has_no_line(self, found: Evidence) -> None:
+        dots = {"a": ("bowl", "plain"), "b": ("bowl", "no-such"), "c": ("bowl", "calibrated")}
+        ax = build("final-dots", found, dots=dots, references=["a", "b"]).axes[0]
+        assert [line[1:] for line in self.verticals(ax, "mean of the first in each group")] == [(-0.5, 0.5)]
+
+    @pytest.mark.parametrize(("references", "why"), [(["b"], "the first of"), (["plain", "b"], "none of the dots")])
+    def test_references_are_dots(self, found: Evidence, references: list[str], why: str) -> None:
+        dots = {"plain": ("bowl", "plain"), "calibrated": ("bowl", "calibrated")}
+        with pytest.raises(PlumblineError, match=why):
+            build("final-dots", found, dots=dots, references=references)
+
+    def test_the_nominal_value_is_dotted_at_each_dot(self, found: Evidence) -> None:
+        dots = {"a": ("bowl", "plain"), "b": ("valley", "calibrated")}
+        options = {"metric": "query_coverage", "nominal": "mean_nominal_coverage", "dots": dots}
+        ax = build("final-dots", found, **options).axes[0]
+        levels = [found.end_summary(*pair, "mean_nominal_coverage").mean for pair in dots.values()]
+        np.testing.assert_allclose(self.verticals(ax, style.NOMINAL), [(levels[0], -0.5, 0.5), (levels[1], 0.5, 1.5)])
+
 
 class TestMeanRanks:
     @pytest.fixture
