@@ -273,6 +273,15 @@ class TestPublishedLines:
         assert low > -80
         assert high == 3.0
 
+    def test_the_footer_says_what_they_are(self, found: Evidence) -> None:
+        rows = ({"metric": "best_f", "label": "best"},)
+        with_theirs, ours = (
+            parse(figures["curves"].options, {"rows": rows, "panels": panels}, "test")
+            for panels in ([{"task": "bowl", "published": [PUBLISHED]}], [{"task": "bowl"}])
+        )
+        words = "; grey lines without markers: read off a publication"
+        assert with_theirs.shown(found) == ours.shown(found) + words
+
     def test_they_are_turned_with_the_row(self, found: Evidence) -> None:
         np.testing.assert_allclose(self.drawn(found, minimise=True).lines[-1].get_ydata(), [80.0, -3.0])
 

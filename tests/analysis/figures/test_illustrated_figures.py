@@ -16,6 +16,7 @@ from matplotlib.patches import StepPatch, Wedge
 
 from plumbline.analysis.evidence.evidence import Evidence, evidence
 from plumbline.analysis.figures.illustrated.acquisitions_on_a_line import HEIGHT
+from plumbline.analysis.figures.illustrated.approximation_fits import COLOURS
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.draw import draw
 from plumbline.analysis.outputs.intervals import draw_sets, draw_union
@@ -191,11 +192,28 @@ class TestParts:
         assert "goes on beyond the axis" in labels(build("well-specified-bands"))
 
     def test_queries_that_are_nearer_and_farther_are_counted(self) -> None:
-        words = labels(build("approximation-fits"))
-        assert "EULBO: nearer 2, farther 1, alike 1" in words
-        assert "query alone: nearer 1, farther 1, alike 2" in words
+        (counts,) = build("approximation-fits").axes[3].texts
+        assert counts.get_text().splitlines() == [
+            "query alone: 1 nearer, 1 farther, 2 alike",
+            "EULBO: 2 nearer, 1 farther, 1 alike",
+        ]
+
+    def test_the_legend_of_fits_names_every_mark_once(self) -> None:
+        assert set(labels(build("approximation-fits"))) == {
+            "truth",
+            "data",
+            "inducing points",
+            "two standard deviations",
+            "query of a model",
+            "exact GP",
+            "SVGP fitted by the ELBO",
+            "SVGP refined by the EULBO",
+            "equal distances (d)",
+            "query alone (d)",
+            "EULBO (d)",
+        }
 
     def test_each_model_asks_where_its_line_is(self) -> None:
         ax = build("approximation-fits").axes[1]
-        at = {line.get_label(): line.get_xdata()[0] for line in ax.lines if str(line.get_label()).startswith("query")}
-        assert at == {"query, exact": 0.8, "query, ELBO": 1.0, "query, EULBO": 0.9}
+        at = {line.get_color(): line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == ":"}
+        assert at == {COLOURS["exact"]: 0.8, COLOURS["ELBO"]: 1.0, COLOURS["EULBO"]: 0.9}

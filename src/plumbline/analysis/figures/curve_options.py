@@ -180,4 +180,9 @@ class CurvesOptions(OutputOptions):
         parts += [f"{in_words(kind, drawn.quantiles)} ({'; '.join(labels)})" for kind, labels in own.items()]
         differences = of_means(evidence) and any(row.minus for row in self.rows)
         caveat = "; of differences at the end only, where single runs are stored" if differences else ""
-        return f"{', '.join(parts)} over seeds{caveat}"
+        others = (
+            "; grey lines without markers: read off a publication"
+            if any(panel.published for panel in self.panels)
+            else ""
+        )
+        return f"{', '.join(parts)} over seeds{caveat}{others}"
