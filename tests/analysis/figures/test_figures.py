@@ -27,7 +27,7 @@ from plumbline.analysis.figures.coverage_density import density, density_line
 from plumbline.analysis.figures.curve_lines import in_time
 from plumbline.analysis.figures.run_ends import SPREAD, swarm
 from plumbline.analysis.figures.width_by_distance import by_distance, relative_widths
-from plumbline.analysis.outputs import style
+from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.draw import columns_for, draw
 from plumbline.analysis.outputs.kinds import OutputOptions, figures
 from plumbline.core.errors import PlumblineError
@@ -413,9 +413,19 @@ class TestCurves:
             assert all(low <= line.get_ydata().min() and line.get_ydata().max() <= high for line in ax.lines)
         assert other not in first.get_shared_y_axes().get_siblings(first)
 
-    def test_a_row_without_any_of_its_methods_is_hidden(self, found: Evidence) -> None:
+    def test_a_panel_without_any_of_its_methods_says_so(self, found: Evidence) -> None:
         rows = [{"metric": "best_f", "label": "f", "methods": [name]} for name in ("no-such", "plain")]
-        assert [ax.axison for ax in build("curves", found, rows=rows).axes] == [False, False, True, True]
+        axes = build("curves", found, rows=rows).axes
+        assert [ax.axison for ax in axes] == [False, False, True, True]
+        assert [[text.get_text() for text in ax.texts] for ax in axes] == [[marks.NOT_RUN], [marks.NOT_RUN], [], []]
+
+    def test_a_panel_without_values_says_so(self, folder: Path) -> None:
+        """A method without a model has no coverage."""
+        found = made.read(folder, *(made.trial(seed=seed, model=False) for seed in range(2)))
+        rows = [{"metric": name, "label": name} for name in ("best_f", "query_coverage")]
+        there, empty = build("curves", found, rows=rows).axes
+        assert (there.axison, [text.get_text() for text in there.texts]) == (True, [])
+        assert (empty.axison, [text.get_text() for text in empty.texts]) == (False, [marks.NO_VALUE])
 
     @pytest.mark.parametrize(("count", "bands"), [(4, 4), (5, 0)])
     def test_many_methods_have_intervals_at_the_end_only(self, folder: Path, count: int, bands: int) -> None:
@@ -835,6 +845,12 @@ class TestRunEnds:
     def test_dots_stay_in_the_lane_of_their_method(self, values: list[float]) -> None:
         assert np.abs(swarm(np.array(values), 0.0, 1.0)).max() <= SPREAD + 1e-9
 
+    def test_a_panel_without_values_says_so(self, folder: Path) -> None:
+        found = made.read(folder, made.trial(model=False), made.trial(task="valley"))
+        empty, there = build("run-ends", found, metric="query_coverage", panels=[], stuck=None).axes
+        assert [text.get_text() for text in empty.texts] == [marks.NO_VALUE]
+        assert not there.texts
+
 
 def metric_ends(found: Evidence, task: str, method: str) -> np.ndarray:
     return found.ends(task, method, "regret").to_numpy()
@@ -1022,6 +1038,11 @@ class TestSetBands:
             assert ax.lines[0].get_ydata() == pytest.approx(0.2 + 0.1 * np.linspace(0, 1, 11))
         without = dataclasses.replace(found, snapshots=found.snapshots.assign(threshold=np.nan))
         assert len(build("set-bands", without).axes) == len(made.METHODS)
+
+    def test_a_panel_without_values_says_so(self, folder: Path) -> None:
+        found = made.read(folder, *(made.trial(seed=seed, model=False) for seed in range(2)))
+        (ax,) = build("coverage-density", found, panels=[]).axes
+        assert [text.get_text() for text in ax.texts] == [marks.NO_VALUE]
 
 
 class TestWidthByDistance:

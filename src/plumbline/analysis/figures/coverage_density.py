@@ -90,8 +90,13 @@ def coverage_density(evidence: Evidence, options: CoverageDensityOptions) -> Fig
     styles = style.method_styles(evidence.legends, evidence.methods())
     figure, axes = style.wrapped_panels(len(columns), sharex=True, sharey=True)
     for ax, panel in zip(axes, columns, strict=True):
-        for i, method in enumerate(panel.methods):
-            coverage = evidence.ends(panel.task, method, "query_coverage").to_numpy(dtype=float)
+        found = {
+            method: evidence.ends(panel.task, method, "query_coverage").to_numpy(dtype=float)
+            for method in panel.methods
+        }
+        if not any(map(len, found.values())):
+            marks.say(ax, marks.NO_VALUE)
+        for i, (method, coverage) in enumerate(found.items()):
             if len(coverage):  # not of a method without sets
                 draw_method(ax, coverage, styles[method], evidence.legend(method).label, i, len(panel.methods))
         ax.axvline(options.level, color="0.25", linestyle="--", linewidth=1)

@@ -76,7 +76,7 @@ def draw_row(
     if row.limits:
         ax.set_ylim(*row.limits)
     if row.metric == "best_f" and theirs is None and lines and all(np.ptp(line.middle) == 0 for line in lines.values()):
-        ax.text(0.5, 0.65, UNMOVED, transform=ax.transAxes, ha="center", va="center", fontsize=8, color="0.35")
+        marks.say(ax, UNMOVED, 0.65)
     return drawn
 
 
@@ -172,6 +172,7 @@ def curves(evidence: Evidence, options: CurvesOptions) -> Figure:
             axes[i][j].margins(x=0.02)
             if not axes[i][j].has_data():
                 axes[i][j].set_axis_off()
+                marks.say(axes[i][j], marks.NO_VALUE if methods_of(evidence, panel, row) else marks.NOT_RUN)
     share_scales(axes, options.rows, columns)
     marks.mark_cuts(drawn)
     alone, wrapped = len(columns) == 1, len(options.rows) == 1

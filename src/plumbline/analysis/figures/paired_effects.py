@@ -53,6 +53,8 @@ def draw_panel(ax: Axes, some: Sequence[Effect], lines: Sequence[str], dots: Dot
         )
         ends = zip(at, low, high, strict=True)
         drawn += [marks.interval(ax, *end, colour=its.colour, sideways=True) for end in ends]
+    if not drawn:
+        marks.say(ax, "no method shares enough seeds\nwith the baseline here")
     ax.axvline(0, color="0.5", linestyle=":", linewidth=1)
     if ALL in lines:
         ax.axhline(lines.index(ALL) - 0.5, color="0.8", linewidth=0.8)

@@ -88,6 +88,8 @@ def draw_panel(
     values = {method: series.iloc[: panel.first].to_numpy() for method, series in ended_by.items()}
     scale = np.log10 if options.logarithmic else np.asarray
     everything = scale(np.concatenate(list(values.values())))
+    if not len(everything):
+        marks.say(ax, marks.NO_VALUE)
     drawn = []
     for place, method in enumerate(methods):
         seeds, colour = values[method], styles[method].colour

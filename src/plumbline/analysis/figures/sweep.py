@@ -174,6 +174,8 @@ def draw_panel(
         every = [point for points in (*lines.values(), constant) for point in points]
         levels = [final_interval(found, point.task, point.method, row.nominal)[1] for point in every]
         ax.axhline(float(np.nanmean(levels)), color="0.25", linestyle=":", linewidth=1.2, label=style.NOMINAL)
+    if not np.isfinite(ax.dataLim.get_points()[:, 1]).any():
+        marks.say(ax, marks.NO_VALUE)
     if options.logarithmic:
         ax.set_xscale("log")
     ticks = sorted(set(values))

@@ -57,6 +57,15 @@ def draw_line(ax: Axes, x: Array, y: Array, its: MethodStyle, place: int, count:
     ax.scatter(at, on_it, MARKER**2, **its.filled, zorder=2.5)
 
 
+NO_VALUE, NOT_RUN = "none of the methods\nhas a value here", "none of the methods of this row\nwas run here"
+"""Why a panel is empty."""
+
+
+def say(ax: Axes, words: str, height: float = 0.5) -> None:
+    """Write words in the middle of a panel that shows little or nothing, at a share of its height."""
+    ax.text(0.5, height, words, transform=ax.transAxes, ha="center", va="center", fontsize=8, color="0.35")
+
+
 def draw_level(ax: Axes, value: float, its: MethodStyle, place: int, count: int, label: str) -> None:
     """Draw one of `count` lines across a panel, with markers as `draw_line` has them."""
     across = ax.get_yaxis_transform()
