@@ -955,8 +955,26 @@ class TestPairedEffects:
 
     def test_axes_can_be_read_alone(self, found: Evidence) -> None:
         left, right = build("paired-effects", found, **self.ARMS).axes
-        assert left.get_xlabel() == "difference in final regret from plain\n(standard deviations over seeds)"
+        start = "(in standard deviations of the initial design)"
+        assert left.get_xlabel() == f"difference in final regret from plain\n{start}"
         assert (left.get_title(), right.get_title()) == ("compared with plain", "compared with calibrated")
+
+    def test_axes_say_whose_standard_deviation_is_the_unit(self, found: Evidence) -> None:
+        """Forecasts begin after the initial design."""
+        (ax,) = build("paired-effects", found, metrics={"nll": "NLL"}, baselines={"plain": ["calibrated"]}).axes
+        assert ax.get_xlabel() == "difference in NLL from plain\n(in standard deviations of plain)"
+
+    def test_arms_are_hollow_where_their_lines_are_dashed_elsewhere(self, found: Evidence) -> None:
+        dashed = dataclasses.replace(found, legends={"calibrated": Legend(label="c", dashed=True)})
+        baselines = {"plain": ["calibrated"]}
+        (ax,) = build("paired-effects", dashed, baselines=baselines, arms=["the other"]).axes[:1]
+        assert ax.containers[0][0].get_markerfacecolor() == "white"
+
+    def test_a_panel_without_effects_says_so(self, found: Evidence) -> None:
+        alone = found.rows["seed"] == found.rows["seed"].iloc[0]
+        one = dataclasses.replace(found, rows=found.rows[alone])
+        (ax, *_) = build("paired-effects", one).axes
+        assert [text.get_text() for text in ax.texts] == ["no method shares enough seeds\nwith the baseline here"]
 
     def test_intervals_beyond_the_axis_have_arrows(self, found: Evidence) -> None:
         """Of few seeds some are endless."""
@@ -1016,6 +1034,11 @@ class TestCoverageDensity:
         one = build("coverage-density", found, panels=[{"task": "bowl", "methods": ["plain"]}])
         assert [text.get_text() for text in one.legends[0].get_texts()] == ["plain"]
 
+    def test_a_panel_without_values_says_so(self, folder: Path) -> None:
+        found = made.read(folder, *(made.trial(seed=seed, model=False) for seed in range(2)))
+        (ax,) = build("coverage-density", found, panels=[]).axes
+        assert [text.get_text() for text in ax.texts] == [marks.NO_VALUE]
+
 
 class TestSetBands:
     def test_bands_are_as_wide_as_the_sets_of_the_last_picture(self, found: Evidence) -> None:
@@ -1038,11 +1061,6 @@ class TestSetBands:
             assert ax.lines[0].get_ydata() == pytest.approx(0.2 + 0.1 * np.linspace(0, 1, 11))
         without = dataclasses.replace(found, snapshots=found.snapshots.assign(threshold=np.nan))
         assert len(build("set-bands", without).axes) == len(made.METHODS)
-
-    def test_a_panel_without_values_says_so(self, folder: Path) -> None:
-        found = made.read(folder, *(made.trial(seed=seed, model=False) for seed in range(2)))
-        (ax,) = build("coverage-density", found, panels=[]).axes
-        assert [text.get_text() for text in ax.texts] == [marks.NO_VALUE]
 
 
 class TestWidthByDistance:

@@ -7,7 +7,7 @@ methods, and vary. On a task that all solve effects are about zero, as they shou
 calibration scores, is in deviations of where the baseline ended.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.evidence.final_values import final_values
 from plumbline.analysis.outputs.kinds import Names, OutputOptions
 from plumbline.metrics.registry import find_metric
-from plumbline.statistics.means import Mean
+from plumbline.statistics.means import ROUNDING, Mean
 
 ALL = "all tasks"
 """In the place of a task: the mean over the tasks that method and baseline share, seed by seed."""
@@ -89,6 +89,27 @@ def spread(found: Evidence, task: str, method: str, metric: str, seeds: pd.Index
     begun = [table[0]] if 0 in table and find_metric(metric).kind == "running" else []
     values = (one.reindex(seeds).dropna() for one in (*begun, final_values(found, task, method, metric)))
     return next((float(one.std()) for one in values if one.max() > one.min()), 0.0)
+
+
+def unit(found: Evidence, baselines: Iterable[str], metric: str, baseline: str) -> str:
+    """Return what effects of a metric are in: standard deviations of the initial design, or of a baseline.
+
+    Args:
+        found: the evidence.
+        baselines: all that there are effects beside.
+        metric: of the effects.
+        baseline: of these effects, by its words.
+    """
+    start, end = "in standard deviations of the initial design", f"in standard deviations of {baseline}"
+    if found.filed is not None and "sd" in found.filed.table:
+        rows = found.filed.table.query("metric == @metric").dropna(subset="sd")
+        # Starts are the same for all methods, and so are their deviations.
+        shared = rows.groupby("task")["sd"].agg(np.ptp).le(ROUNDING * rows.groupby("task")["sd"].max()).all()
+        return "in standard deviations over seeds" if rows["baseline"].nunique() < 2 else start if shared else end
+    if find_metric(metric).kind != "running":
+        return end
+    tables = (found.by_round(*pair, metric) for pair in found.pairs if pair[1] in {*baselines})
+    return start if any(0 in table and table[0].max() > table[0].min() for table in tables) else end
 
 
 def differences(found: Evidence, task: str, method: str, baseline: str, metric: str) -> pd.Series:

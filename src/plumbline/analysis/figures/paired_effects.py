@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from plumbline.analysis.comparisons.effects import ALL, Effect, EffectOptions, effects
+from plumbline.analysis.comparisons.effects import ALL, Effect, EffectOptions, effects, unit
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.kinds import figures
@@ -27,7 +27,7 @@ def dots_of(found: Evidence, methods: Sequence[str], arms: Sequence[str]) -> Dot
     styles = style.method_styles(found.legends, found.methods())
     if arms:
         return {
-            method: (arm, style.MethodStyle(styles[method].colour, marker))
+            method: (arm, style.MethodStyle(styles[method].colour, marker, styles[method].dashed))
             for method, arm, marker in zip(methods, arms, cycle(style.MARKERS.values()), strict=False)
         }
     return {name: (found.legend(name).label, styles[name]) for name in methods}
@@ -68,7 +68,7 @@ def draw_entries(ax: Axes, columns: Sequence[Dots]) -> None:
     for words, its in (dot for dots in columns for dot in dots.values()):
         colours[words].add(its.colour)
     for words, its in {words: its for dots in columns for words, its in dots.values()}.items():
-        shown = its if len(colours[words]) == 1 else style.MethodStyle("0.35", its.marker)
+        shown = its if len(colours[words]) == 1 else style.MethodStyle("0.35", its.marker, its.dashed)
         ax.plot([], [], color=shown.colour, **shown.points, linestyle="none", label=style.legend_entry(words))
 
 
@@ -100,7 +100,8 @@ def paired_effects(evidence: Evidence, options: EffectOptions) -> Figure:
             mine = [one for one in of if one.baseline == baseline]
             drawn += draw_panel(ax, mine, lines, dots)
             theirs = evidence.legend(baseline).label
-            ax.set_xlabel(f"difference in {options.metrics[name]} from {theirs}\n(standard deviations over seeds)")
+            spread = unit(evidence, options.baselines, name, theirs)
+            ax.set_xlabel(f"difference in {options.metrics[name]} from {theirs}\n({spread})")
             ax.set_title(f"compared with {theirs}")
         row[0].set_yticks(range(len(lines)), [one if one == ALL else evidence.title(one) for one in lines])
         row[0].set_ylabel("task")
