@@ -215,11 +215,18 @@ def _known(whole: Callable[..., Any], known: Callable[..., Any], values: Array, 
 
 
 def mean_and_standard_error(values: Array) -> tuple[Array, Array]:
-    """Return mean and standard error over the first axis of what there is; the error is 0 with one value, and means
-    nothing then."""
+    """Return mean and standard error over the first axis of what there is; of one value the error is 0.
+
+    So a band about single runs has no width. Tables leave such an error out (`known_error`).
+    """
     seeds = np.sum(~np.isnan(values), axis=0)
     spread = _known(partial(np.std, ddof=1), partial(np.nanstd, ddof=1), values, 0) if len(values) > 1 else np.nan
     return mean(values, 0), np.where(seeds > 1, spread, 0.0) / np.sqrt(np.maximum(seeds, 1))
+
+
+def known_error(error: float, seeds: int) -> float:
+    """Return a standard error over so many seeds; NaN with fewer than two, of which there is none."""
+    return error if seeds > 1 else np.nan
 
 
 def mean_interval(values: Array, level: float = 0.7) -> tuple[Array, Array, Array]:

@@ -129,9 +129,8 @@ class Filed:
         above = row.get(f"seeds above {level:g}") if level is not None else None
         seeds = int(row.get(f"{metric} seeds", row["seeds"]))
         median = float(row.get(f"{metric} median", np.nan))
-        return EndSummary(
-            float(row[metric]), float(row[f"{metric} ±"]), seeds, median, None if above is None else int(above)
-        )
+        error = float(row[f"{metric} ±"]) if seeds > 1 else 0.0
+        return EndSummary(float(row[metric]), error, seeds, median, None if above is None else int(above))
 
     def _runs(self, task: str, method: str, metric: str) -> pd.DataFrame:
         found = _of(self.runs, task, method, metric)

@@ -37,9 +37,29 @@ def final_values(evidence: Evidence, task: str, method: str, metric: str) -> pd.
 
 
 def summary_columns(values: NDArray[np.float64], metric: str) -> dict[str, object]:
-    """Return the columns of `n` final values: mean, standard error, and the number of seeds that have a value."""
+    """Return the columns of `n` final values: mean, standard error, and the number of seeds that have a value.
+
+    There is no standard error of one seed: NaN.
+    """
     mean, error = statistics.mean_and_standard_error(values) if len(values) else (np.nan, np.nan)
-    return {metric: float(mean), f"{metric} ±": float(error), f"{metric} seeds": int((~np.isnan(values)).sum())}
+    seeds = int((~np.isnan(values)).sum())
+    return {
+        metric: float(mean),
+        f"{metric} ±": statistics.known_error(float(error), seeds),
+        f"{metric} seeds": seeds,
+    }
+
+
+def with_words_for_one_seed(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table that says "one seed" in place of a standard error of one seed, which is 0 in older tables."""
+    shown = table.copy()
+    for column in (name for name in map(str, table) if name.endswith(" ±") and "seeds" in table):
+        metric = column.removesuffix(" ±")
+        # A published value has an error of reading, whatever the number of our seeds.
+        if not metric.endswith(" published"):
+            alone = table.get(f"{metric} seeds", table["seeds"]) == 1
+            shown[column] = table[column].astype(object).mask(alone, "one seed") if alone.any() else table[column]
+    return shown
 
 
 def without_full_counts(table: pd.DataFrame, metrics: Iterable[str]) -> pd.DataFrame:

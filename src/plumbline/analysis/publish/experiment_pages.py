@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import pandas as pd
 
+from plumbline.analysis.evidence.final_values import with_words_for_one_seed
 from plumbline.analysis.evidence.former import FORMER_VARIANTS, former_definitions
 from plumbline.analysis.publish.claim_pages import Titles, verdict_of
 from plumbline.analysis.publish.pages import listed, render, write_pages
@@ -65,8 +66,8 @@ def preset_of(experiment: Experiment, found: Kept) -> Preset:
 
 
 def titled(table: pd.DataFrame, titles: Titles) -> pd.DataFrame:
-    """A table with titles in place of names, and columns without underscores."""
-    shown = table.copy()
+    """A table with titles in place of names, and columns without underscores, which says where there is one seed."""
+    shown = with_words_for_one_seed(table)
     for column, kind in NAMES.items():
         if column in shown:
             names = tuple(dict.fromkeys(shown[column].dropna()))

@@ -9,7 +9,7 @@ from plumbline.analysis.outputs.kinds import Names, OutputOptions, tables
 from plumbline.core.errors import PlumblineError
 from plumbline.metrics.registry import by_round
 from plumbline.statistics.means import Ratio
-from plumbline.statistics.over_seeds import mean_and_standard_error
+from plumbline.statistics.over_seeds import known_error, mean_and_standard_error
 
 
 class WallClockOptions(OutputOptions):
@@ -58,7 +58,7 @@ def wall_clock(evidence: Evidence, options: WallClockOptions) -> pd.DataFrame:
             "rounds": seconds.shape[1],
             "seconds a round": float(np.nanmean(seconds)),
             "minutes": float(minutes),
-            "minutes ±": float(error),
+            "minutes ±": known_error(float(error), len(seconds)),
         }
         if (task, options.baseline) in evidence.pairs:
             unit = by_round(evidence.trials(task, options.baseline), "round_seconds")
