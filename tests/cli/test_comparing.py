@@ -73,7 +73,7 @@ def test_no_number_is_cut_whatever_the_width(run: Run, root: Path, monkeypatch: 
     assert code == 0
     assert "Holm: p corrected for the number of comparisons above (6)" in piped
     (row,) = (line for line in piped.splitlines() if line.startswith("cucb-polished ") and "-42.18" in line)
-    assert re.split("  +", row)[1:] == ["25", "-42.18 [-47.7, -37.1]", "7.576 [2.53, 12.3]", "0.0058", "0.017"]
+    assert re.split("  +", row)[1:] == ["25", "-42.18 [-47.7, -37.1]", "7.576 [2.53, 12.3]", ".0058", ".017"]
     monkeypatch.setenv("COLUMNS", "80")
     shown = run("compare", *PUBLISHED)[1]
     assert max(map(len, shown.splitlines())) <= 80

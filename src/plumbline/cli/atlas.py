@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from plumbline.analysis.comparisons.numbers import NOTHING, probability, short
 from plumbline.cli.app import USE, DataOption, app, path_option, say_written
 from plumbline.core.errors import PlumblineError
 from plumbline.core.words import counted
@@ -95,8 +96,8 @@ def print_findings(findings: "pd.DataFrame") -> None:
     rows = [
         (
             *(str(one["analysis"]), str(one["where"]), OF[str(one["of"])], str(one["tasks"])),
-            *("-" if isnan(one[name]) else f"{one[name]:+.3f}" for name in ("value", "low", "high")),
-            *("" if isnan(one["p_corrected"]) else f"{one[name]:.3f}" for name in ("p", "p_corrected")),
+            *(NOTHING if isnan(one[name]) else f"{one[name]:+.3f}" for name in ("value", "low", "high")),
+            *("" if isnan(one["p_corrected"]) else probability(one[name]) for name in ("p", "p_corrected")),
         )
         for one in findings.to_dict("records")
     ]
@@ -118,7 +119,9 @@ def print_ranks(ranks: "pd.DataFrame") -> None:
         columns = [str(one) for one in dict.fromkeys(part["column"])]
         cells = part.assign(cell=[share_of(row) for row in part.to_dict("records")])
         shares = part.pivot(index="method", columns="column", values="beaten").sort_values(columns[0], ascending=False)
-        written = cells.pivot(index="method", columns="column", values="cell").loc[shares.index, columns].fillna("-")
+        written = (
+            cells.pivot(index="method", columns="column", values="cell").loc[shares.index, columns].fillna(NOTHING)
+        )
         rows = [(str(name), *texts) for name, texts in zip(written.index, written.to_numpy().tolist(), strict=True)]
         print_table(["method", *columns], rows, columns, title)
 
@@ -152,10 +155,7 @@ def print_scores(trials: "pd.DataFrame", cells: "pd.DataFrame") -> None:
 
     of_method = trials.groupby("method", observed=True)
     means, seeds = of_method[list(MEASURED)].mean().sort_values("score"), of_method.size()
-    rows = [
-        (str(name), str(seeds[name]), *("-" if isnan(value) else f"{value:.3g}" for value in means.loc[name]))
-        for name in means.index
-    ]
+    rows = [(str(name), str(seeds[name]), *map(short, means.loc[name])) for name in means.index]
     columns = ("seeds", *MEASURED.values())
     title = "score: normalised regret (share of the initial regret that remains), mean over rounds; final: last round"
     print_table(["method", *columns], rows, columns, title)

@@ -7,7 +7,10 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from csv import writer as csv_writer
 from itertools import zip_longest
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any
+
+from plumbline.analysis.comparisons.numbers import significant
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,5 +154,5 @@ def written(value: Any, digits: int = 4) -> str:
     if isinstance(value, bool):
         return "yes" if value else ""
     if isinstance(value, float):
-        return "–" if value != value or value in (float("inf"), -float("inf")) else f"{value:.{digits}g}"
+        return significant(value if isfinite(value) else nan, digits)
     return str(value)

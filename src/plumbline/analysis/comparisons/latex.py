@@ -6,6 +6,8 @@ from typing import Any
 
 import pandas as pd
 
+from plumbline.analysis.comparisons.numbers import probability
+
 
 def latex_table(frame: pd.DataFrame, location: str = "mean") -> str:
     """Return comparisons as a floating table with a caption, for the package booktabs.
@@ -81,4 +83,4 @@ def _number(value: float, digits: int = 3) -> str:
 
 
 def _probability(p: float) -> str:
-    return "--" if isnan(p) else f"{p:.2g}" if p >= 1e-3 else "$<$.001"
+    return "--" if isnan(p) else probability(p).replace("<", "$<$")

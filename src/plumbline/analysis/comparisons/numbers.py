@@ -1,21 +1,38 @@
-"""Numbers of comparisons, as tables on a screen show them."""
+"""Numbers as tables show them, on a screen and on pages."""
 
 from math import isinf, isnan
+
+NOTHING = "–"
+"""In the place of a number that there is not."""
+
+LONGEST = 1e6
+"""From here on numbers have a power of ten; below, all digits before the point."""
+
+
+def significant(value: float, digits: int) -> str:
+    """Return a number with so many significant digits, a dash where there is none: `0.0123`, `176,300`.
+
+    Zero has no sign.
+    """
+    if isnan(value):
+        return NOTHING
+    text = f"{value + 0.0:.{digits}g}"
+    return f"{float(text):,.0f}" if "e+" in text and abs(float(text)) < LONGEST else text
 
 
 def short(value: float) -> str:
     """Return a number with three digits, a dash where there is none."""
-    return "–" if isnan(value) else f"{value:.3g}"
+    return significant(value, 3)
 
 
 def interval(low: float, high: float) -> str:
     """Return an interval in brackets, nothing where there is none, and a dash in brackets where an end is open."""
     if isnan(low):
         return ""
-    return "[–]" if is_open(low, high) else f"[{low:.3g}, {high:.3g}]"
+    return f"[{NOTHING}]" if is_open(low, high) else f"[{short(low)}, {short(high)}]"
 
 
-OPEN = "[–]: too few seeds for an interval"
+OPEN = f"[{NOTHING}]: too few seeds for an interval"
 """What an interval with an open end means."""
 
 
@@ -24,6 +41,9 @@ def is_open(low: float, high: float) -> bool:
     return isinf(low) or isinf(high)
 
 
-def probability(p: float) -> str:
-    """Return a p-value with two digits, a dash where there is none."""
-    return "–" if isnan(p) else f"{p:.2g}" if p >= 1e-3 else "<.001"
+def probability(p: float, least: float = 1e-3) -> str:
+    """Return a p-value with two digits, as papers print it: `.042`, or `<.001` below `least`; a dash without one."""
+    if isnan(p):
+        return NOTHING
+    bound = f"{least:f}".rstrip("0")
+    return f"<{bound.removeprefix('0')}" if p < least else significant(p, 2).removeprefix("0") or "0"

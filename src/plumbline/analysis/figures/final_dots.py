@@ -105,7 +105,7 @@ REFERENCE = "mean of the first in each group"
 
 @figures.register("final-dots", FinalDotsOptions)
 def final_dots(evidence: Evidence, options: FinalDotsOptions) -> Figure:
-    """Final value of a metric: mean with its 70% interval, and median; a line marks the mean of each group's first."""
+    """Final value of a metric: mean, its 70% interval, and median; a line marks the mean of the first in each group."""
     dots = dots_of(evidence, options.dots)
     if not dots:
         raise PlumblineError("no trials of any of the dots: nothing to draw")

@@ -5,6 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+from plumbline.analysis.comparisons.numbers import significant
+
 MARKUP = re.compile(r"[\\`*<>\[\]{}|~$&]|(?<![^\W_])_|_(?![^\W_])")
 """What means something else than itself inside of a line; an underscore inside of a word means itself."""
 
@@ -14,9 +16,7 @@ BLOCK = re.compile(r"^(?:(\d+)(?=[.)](?:\s|$))|(?=[-+#=:]))")
 
 def number(value: Any) -> str:
     """A cell of a table: four significant digits for numbers, a dash for what is not there."""
-    if isinstance(value, float):
-        return "–" if pd.isna(value) else f"{value:.4g}"
-    return str(value)
+    return significant(value, 4) if isinstance(value, float) else str(value)
 
 
 def duration(seconds: float) -> str:

@@ -17,7 +17,7 @@ from jinja2 import Template
 from markupsafe import Markup, escape
 
 from plumbline.analysis.atlas.edition import EDITION, is_answered, is_edition
-from plumbline.analysis.comparisons.numbers import short
+from plumbline.analysis.comparisons.numbers import NOTHING, probability, short
 from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish.answer import answer_in_words, comparisons
 from plumbline.analysis.publish.atlas_answer import answer_of_atlas
@@ -105,14 +105,12 @@ def with_bold(text: str) -> Markup:
 
 def p_value(p: float) -> str:
     """Return a p-value as papers print it: `.0042`, or `<.0001`."""
-    if pd.isna(p):
-        return "–"
-    return "<.0001" if p < 1e-4 else f"{p:.2g}".replace("0.", ".", 1)
+    return probability(p, 1e-4)
 
 
 def share(value: float) -> str:
     """Return a share in percent; a dash where there is none."""
-    return "–" if pd.isna(value) else percent(value)
+    return NOTHING if pd.isna(value) else percent(value)
 
 
 @cache

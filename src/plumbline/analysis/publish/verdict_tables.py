@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 import pandas as pd
 
+from plumbline.analysis.comparisons.numbers import short
 from plumbline.analysis.publish.markdown import cell, with_bold
 from plumbline.analysis.publish.supported_values import supported_by, supports_if
 from plumbline.analysis.verdicts.rule import counts
@@ -63,7 +64,7 @@ def parts_in_words(tests: pd.DataFrame, supported: Mapping[str, str] = UNSAID) -
     groups = [(str(name), some) for name, some in tests.groupby("test", sort=False)]
     if len(groups) == 1:
         least, most = tests["ours"].min(), tests["ours"].max()
-        words = f"{counts(tests['outcome'])} of {len(tests)} parts, with estimates from {least:.3g} to {most:.3g}"
+        words = f"{counts(tests['outcome'])} of {len(tests)} parts, with estimates from {short(least)} to {short(most)}"
         return _joined(words, supports_if(tests, supported))
     return "; ".join(
         _joined(
@@ -93,8 +94,8 @@ def excluded_sizes(tests: pd.DataFrame) -> str:
 def one_effect(one: pd.Series) -> str:
     """Return an estimate, and its interval where it is not as good as a point, in words."""
     if one["high"] - one["low"] <= 1e-3 * abs(one["ours"]):
-        return f"{one['ours']:.3g}"
-    return f"{one['ours']:.3g} ({one['low']:.3g} to {one['high']:.3g})"
+        return short(one["ours"])
+    return f"{short(one['ours'])} ({short(one['low'])} to {short(one['high'])})"
 
 
 def seeds_of(tests: pd.DataFrame) -> str:
