@@ -107,6 +107,11 @@ class Reader:
         self.js("const one = document.querySelector(arguments[0]); one.scrollIntoView({block: 'center'});", selector)
         self.chrome.find_element("css selector", selector).click()
 
+    def unfold(self, claim: str) -> None:
+        """Show the parts of a claim in the forest plot, which a phone folds."""
+        if self.js("return innerWidth") < 600:
+            self.click(f"tbody[data-of={claim}] .fold")
+
     def type(self, words: str) -> None:
         box = self.chrome.find_element("name", "words")
         box.clear()
@@ -260,6 +265,7 @@ class TestClaims:
         assert reader.js("return document.querySelector('header').getBoundingClientRect().bottom") <= top < 300
 
     def test_a_line_of_the_forest_plot_opens_its_claim(self, reader: Reader) -> None:
+        reader.unfold("K2")
         reader.click("[data-opens='#K2'] td:nth-child(3)")
         reader.wait("document.querySelector('#K2').open")
 
@@ -269,7 +275,38 @@ class TestClaims:
             == (CLAIMS["role"] == "primary").sum()
         )
 
+    def test_the_forest_plot_of_a_phone_is_no_scroller(self, reader: Reader) -> None:
+        """It shows a line a claim, whose button shows its parts with the numbers of their axis."""
+        plot = "document.querySelector('.forest')"
+        if reader.js("return innerWidth") > 600:
+            assert reader.js(f"return getComputedStyle({plot}.querySelector('.fold')).display") == "none"
+            return
+        assert reader.js(
+            f"return [{plot}.scrollHeight - {plot}.clientHeight, {plot}.scrollWidth - {plot}.clientWidth]"
+        ) == [0, 0]
+        line = f"{plot}.querySelector('[data-opens=\"#K2\"]')"
+        assert reader.js(f"return {line}.offsetHeight") == 0
+        reader.unfold("K2")
+        assert reader.js(f"return {line}.offsetHeight") > 0
+        ticks, button = (f"{plot}.querySelector('[data-of=K2] {one}')" for one in (".ticks", ".fold"))
+        assert reader.js(f"return [{ticks}.innerText.split(/\\s+/), {button}.ariaExpanded]") == [
+            ["−3", "0", "3"],
+            "true",
+        ]
+
+    def test_names_of_rows_stay_while_their_numbers_scroll(self, reader: Reader) -> None:
+        reader.open("#CBO-F13")
+        reader.wait("document.querySelector('#CBO-F13').open")
+        cells = "[...document.querySelectorAll('#CBO-F13 table.data tbody tr:first-child td')]"
+        reader.js("document.querySelector('#CBO-F13 .scroll').scrollLeft = 150")
+        edge = reader.js("return document.querySelector('#CBO-F13 .scroll').getBoundingClientRect().left")
+        left = reader.js(f"return {cells}.slice(0, 3).map(one => one.getBoundingClientRect().left)")
+        assert left[0] == pytest.approx(edge, abs=1)
+        assert left[1] > edge
+        assert left[2] < left[1], "the third column went below the second"
+
     def test_the_keyboard_gets_the_words_that_hovering_shows(self, reader: Reader) -> None:
+        reader.unfold("K2")
         reader.js("document.querySelector('[data-opens=\"#K2\"] a').focus()")
         words = reader.js("const tip = document.querySelector('#tip'); return tip.hidden ? '' : tip.textContent")
         assert "calibrated EI minus EI, on Ackley" in words

@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pandas as pd
 
+from plumbline.analysis.comparisons.numbers import significant
 from plumbline.analysis.evidence.collect import failures_of
 from plumbline.analysis.publish.claim_pages import Titles
 from plumbline.analysis.publish.experiment_pages import kept, titled
 from plumbline.analysis.publish.explorer import Explored, costs_on_file, explored_on_file, explored_records
-from plumbline.analysis.publish.markdown import duration
+from plumbline.analysis.publish.markdown import duration, number
 from plumbline.analysis.publish.reference import WRITTEN
 from plumbline.analysis.publish.report_links import Link, address, check_svg, data_uri, links, specification
 from plumbline.core.files import read_csv
 from plumbline.core.places import REFERENCE, shipped
+from plumbline.statistics.means import ROUNDING
 from plumbline.store.records import read_table
 from plumbline.study.experiments import Experiment, Study
 from plumbline.study.resolved import ResolvedExperiment, ResolvedRun
@@ -55,6 +57,31 @@ class ExperimentView:
     failures: list[str] = field(default_factory=list)
 
 
+def shown(table: pd.DataFrame, titles: Titles) -> pd.DataFrame:
+    """Return a table with titles in place of names, and each mean with its error in one column, as `1.5 ± 0.2`."""
+    found = titled(table, titles)
+    for column in [name for name in map(str, found) if name.endswith(" ±")]:
+        of = column.removesuffix(" ±")
+        if of in found:
+            pairs = zip(found[of], found.pop(column), strict=True)
+            words = f"{column} {'error' if of.endswith(' published') else 'SE'}"
+            found[of] = [with_error(value, error) for value, error in pairs]
+            found = found.rename(columns={of: words})
+    return found
+
+
+def with_error(value: float, error: float | str) -> str:
+    """Return a number with its error, or with the words for why there is none: `1.5 ± 0.2`, `1.5 (one seed)`.
+
+    The error of values that are one up to rounding is 0.
+    """
+    if isinstance(error, str):
+        return f"{number(value)} ({error})"
+    if pd.isna(error):
+        return number(value)
+    return f"{number(value)} ± {significant(error if error > ROUNDING * abs(value) else 0.0, 2)}"
+
+
 def of_run(
     resolved: ResolvedExperiment, folder: Path, logs: Path, page: Path, titles: Titles, verdicts: Mapping[str, str]
 ) -> ExperimentView:
@@ -88,7 +115,7 @@ def of_run(
         resolved.preset,
         facts + [f"data: {resolved.data}"] * bool(resolved.data),
         data_uri(figure) if experiment.figure else "",
-        titled(read_csv(table, remedy=f"snakemake {name}"), titles) if experiment.table else None,
+        shown(read_csv(table, remedy=f"snakemake {name}"), titles) if experiment.table else None,
         [*links(files, page), specification(name, experiment)],
         list(dict.fromkeys(legend.label for legend in resolved.legends.values())),
         verdicts_on(name, resolved.study, verdicts),
@@ -128,7 +155,7 @@ def on_file(run: ResolvedRun, reference: Path, page: Path, verdicts: Mapping[str
                     str(about.get("preset", "")),
                     [*facts, f"data: {about.get('data', 'synthetic')}"],
                     address(there.folder / f"{name}.png", page) if there.figure else "",
-                    None if there.table is None else titled(there.table, titles),
+                    None if there.table is None else shown(there.table, titles),
                     [*links(files, page), specification(name, experiment)],
                     [] if curves is None else list(dict.fromkeys(one["label"] for one in curves["methods"].values())),
                     verdicts_on(name, study, verdicts),

@@ -64,6 +64,8 @@ document.addEventListener("click", (event) => {
   const line = event.target.closest("[data-opens]");
   if (link && link.hash === location.hash) show(link.hash);
   if (line && !link) { if (location.hash === line.dataset.opens) show(line.dataset.opens); else location.hash = line.dataset.opens; }
+  const fold = event.target.closest(".forest .fold");
+  if (fold) fold.ariaExpanded = String(fold.closest("tbody").classList.toggle("open"));
   const enlarged = event.target.closest("button.enlarge");
   if (enlarged) {
     const from = $("img", enlarged), to = $("#lightbox img");
@@ -95,7 +97,7 @@ document.addEventListener("keydown", (event) => { if (event.key === "Escape") ti
 // Tables: a click on a heading sorts; long ones have a filter of their own.
 const value = (cell) => cell.dataset.value ?? cell.textContent.trim();
 function compare(one, other) {
-  const [a, b] = [value(one), value(other)], [x, y] = [parseFloat(a), parseFloat(b)];
+  const [a, b] = [value(one), value(other)], [x, y] = [a, b].map((text) => parseFloat(text.replaceAll(",", "")));
   if (!Number.isNaN(x) && !Number.isNaN(y)) return x - y;
   return Number.isNaN(x) - Number.isNaN(y) || a.localeCompare(b);
 }
