@@ -8,6 +8,7 @@ from plumbline.api.arguments import checked
 from plumbline.api.repository import find_repository, find_study
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.places import ATLAS, REFERENCE, on_file
+from plumbline.store.published import PublishedExperiment
 from plumbline.study.claims import split_metric
 
 if TYPE_CHECKING:
@@ -66,11 +67,11 @@ def runs_by_column(experiment: str, folder: str | Path | None = None, metric: st
         return _of_records(find_study(repository, experiment)[1], experiment, Path(folder), metric)
     from plumbline.analysis.verdicts.judge import runs_from_reference
 
-    home = on_file(REFERENCE / experiment)
-    found = runs_from_reference(home.parent, experiment)
+    home = PublishedExperiment(on_file(REFERENCE / experiment))
+    found = runs_from_reference(home.folder.parent, experiment)
     if found is None:
         find_study(repository, experiment)
-        means = (home / f"{experiment}-table.csv").is_file()
+        means = home.table.is_file()
         there = f"{experiment} has reference results, but no single runs" if means else f"no runs of {experiment}"
         raise PlumblineError(f"{there}: run it, and name its results as `folder`: results/<preset>")
     if not metric:

@@ -11,6 +11,7 @@ from plumbline.core.libraries import absent
 from plumbline.core.places import ATLAS, REFERENCE, STUDIES, on_file
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.schema_options import Option, options_of
+from plumbline.store.published import CLAIMS
 from plumbline.study.experiments import Preset, Study, in_atlas, load_study
 from plumbline.study.methods_and_tasks import load_methods_and_tasks
 
@@ -134,7 +135,7 @@ def claims() -> "pd.DataFrame":
     from plumbline.analysis.publish.verdict_tables import verdict_rows
     from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 
-    path = on_file(REFERENCE / "claims.csv")
+    path = on_file(REFERENCE / CLAIMS)
     return verdict_rows(_studies(), read_claims(path), read_doubts(path))
 
 

@@ -11,6 +11,7 @@ from plumbline.analysis.comparisons.numbers import NOTHING, probability, short
 from plumbline.cli.app import USE, DataOption, app, path_option, say_written
 from plumbline.core.errors import PlumblineError
 from plumbline.core.words import counted
+from plumbline.store.published import EditionFiles
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +75,7 @@ def write_figure(findings: "pd.DataFrame", missing: int, folder: Path) -> None:
     if missing:
         footer += f"\nstill being run: {missing:,} pairs of method and task in these means have no trials yet"
     figure.write_figure(rows, footer, folder)
-    say_written(folder / "interventions.png", folder / "interventions.svg")
+    say_written(*(EditionFiles(folder).figure(kind) for kind in ("png", "svg")))
 
 
 OF = {

@@ -85,7 +85,8 @@ def _atlas_names() -> list[str]:
     from csv import DictReader
 
     from plumbline.core.places import ATLAS, on_file
+    from plumbline.store.published import EditionFiles
 
-    with (on_file(ATLAS) / "tasks.csv").open(encoding="utf-8", newline="") as file:
+    with EditionFiles(on_file(ATLAS)).tasks.open(encoding="utf-8", newline="") as file:
         rows = [*DictReader(file)]
     return [row["track"] for row in rows] + [row["task"] for row in rows]

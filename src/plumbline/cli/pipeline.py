@@ -29,6 +29,7 @@ from plumbline.cli.completing import complete
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import ATLAS, REFERENCE, own
 from plumbline.core.words import counted
+from plumbline.store.published import CLAIMS
 from plumbline.tracking.addresses import local
 
 if TYPE_CHECKING:
@@ -313,8 +314,8 @@ def report(
     from plumbline.analysis.publish.report import write_report
 
     made = [path for kind in ("records", "figures", "tables") for path in folder.glob(f"{kind}/*")]
-    refuse_losses(output, claims or folder / "claims.csv", *made, config=config)
-    write_report(read_plan(config).run, folder, output, claims or folder / "claims.csv")
+    refuse_losses(output, claims or folder / CLAIMS, *made, config=config)
+    write_report(read_plan(config).run, folder, output, claims or folder / CLAIMS)
 
 
 @app.command(rich_help_panel=WORKFLOW)

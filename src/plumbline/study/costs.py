@@ -17,10 +17,11 @@ from plumbline.core.options import Options, parse
 from plumbline.core.places import ATLAS, REFERENCE, on_file
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import trial_key
+from plumbline.store.published import COSTS, EditionFiles
 from plumbline.store.spec import TrialSpec
 from plumbline.study.resolved import ResolvedRun, job_resources
 
-REFERENCE_COSTS = REFERENCE / "costs.csv"
+REFERENCE_COSTS = REFERENCE / COSTS
 """Measured seconds a round on one core of the machine that made the reference results."""
 
 Measurement = tuple[str, str, float]
@@ -113,8 +114,8 @@ def measured_costs(
         if spec.budget.rounds and facts.status == "ok":
             measured.append((spec.task, spec.method.label, facts.wall_seconds / spec.budget.rounds))
     found: dict[tuple[str, str], float] = {}
-    cells, table = (atlas or on_file(ATLAS)) / "cells.csv", reference or on_file(REFERENCE_COSTS)
-    for read, path in ((_of_atlas, cells), (_of_reference, table)):
+    edition, table = EditionFiles(atlas or on_file(ATLAS)), reference or on_file(REFERENCE_COSTS)
+    for read, path in ((_of_atlas, edition.cells), (_of_reference, table)):
         if path.is_file():
             try:
                 found |= Costs.of(read(path), costly).seconds
@@ -133,7 +134,7 @@ def _of_atlas(path: Path) -> list[Measurement]:
     import pandas as pd  # here: commands that need no costs import this module too
 
     cells = read_csv(path, ["task", "method", "seconds"])
-    tasks = read_csv(path.with_name("tasks.csv"), ["task"], ["rounds"])
+    tasks = read_csv(EditionFiles(path.parent).tasks, ["task"], ["rounds"])
     frame = cells.merge(tasks[["task", "rounds"]], on="task")
     frame["seconds"] = pd.to_numeric(frame["seconds"], errors="coerce") / frame["rounds"]
     return list(frame[["task", "method", "seconds"]].dropna().itertuples(index=False, name=None))

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import Options, distinct, parse, read_yaml
 from plumbline.registry.references import LONGEST_LABEL
+from plumbline.store.published import EditionFiles
 from plumbline.store.spec import Diagnostics
 from plumbline.study.claims import Claim
 from plumbline.study.inheritance import inherit
@@ -183,7 +184,7 @@ class Study(Options):
 
 def in_atlas(experiment: Experiment, folder: Path) -> bool:
     """Return whether the atlas in `folder` has trials on every task of an experiment."""
-    return all((folder / f"{task}.parquet").is_file() for block in experiment.grid for task in block.tasks)
+    return all(EditionFiles(folder).rounds(task).is_file() for block in experiment.grid for task in block.tasks)
 
 
 def load_study(path: Path) -> Study:

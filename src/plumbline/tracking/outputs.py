@@ -6,6 +6,7 @@ from pathlib import Path
 
 from plumbline.core.files import digest_of
 from plumbline.registry.references import short_digest
+from plumbline.store.published import CLAIMS
 from plumbline.study.resolved import ResolvedExperiment
 from plumbline.tracking.drafts import Draft
 from plumbline.tracking.runs import KIND, milliseconds
@@ -19,7 +20,7 @@ def experiment_outputs(experiment: ResolvedExperiment, folder: Path) -> Draft | 
 
 def preset_report(preset: str, folder: Path) -> Draft | None:
     """Return the draft of the run that holds a preset's report and claims; None where neither is there."""
-    return _holding([folder / "report.html", folder / "claims.csv"], folder, f"report of {preset}")
+    return _holding([folder / "report.html", folder / CLAIMS], folder, f"report of {preset}")
 
 
 def _holding(paths: Sequence[Path], folder: Path, name: str) -> Draft | None:

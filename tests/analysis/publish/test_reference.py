@@ -24,6 +24,7 @@ from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.store.folder import TrialFolder
 from plumbline.store.provenance import METADATA_KEY
+from plumbline.store.published import PublishedExperiment
 from plumbline.store.records import read_table, write_table
 from plumbline.study.plan import Plan
 
@@ -81,12 +82,13 @@ def test_figures_are_kept_in_fewer_colours_all_near_their_own(tmp_path: Path) ->
             right.fill_between(np.arange(50), i / 9, i / 9 + 0.3, color=PALETTE[name], alpha=0.15)
         figure.savefig(tmp_path / "E.png")
         plt.close(figure)
-    (tmp_path / "kept").mkdir()
-    keep_figure(tmp_path / "E.png", tmp_path / "kept")
-    drawn, kept = (np.asarray(Image.open(folder / "E.png").convert("RGB")) for folder in (tmp_path, tmp_path / "kept"))
+    home = PublishedExperiment(tmp_path / "E")
+    home.folder.mkdir()
+    keep_figure(tmp_path / "E.png", home.folder)
+    drawn, kept = (np.asarray(Image.open(path).convert("RGB")) for path in (tmp_path / "E.png", home.figure))
     assert kept.shape == drawn.shape
     assert np.abs(kept.astype(int) - drawn).max() <= 24
-    assert (tmp_path / "kept/E.png").stat().st_size < (tmp_path / "E.png").stat().st_size / 2
+    assert home.figure.stat().st_size < (tmp_path / "E.png").stat().st_size / 2
 
 
 @pytest.mark.parametrize("kind", ["curves", "sweep"])
@@ -109,7 +111,7 @@ def test_single_runs_are_kept_by_round_whether_or_not_they_are_drawn(
         assert places == sorted(places), "run by run"
         assert asked <= set(places)
     assert (tmp_path / "reference/E/provenance.json").is_file()
-    shown = explored_on_file(tmp_path / "reference/E", {}, plan.library, Titles(plan.library))
+    shown = explored_on_file(PublishedExperiment(tmp_path / "reference/E"), {}, plan.library, Titles(plan.library))
     assert shown is not None
     assert all("values" in run for run in shown["runs"]), "readers see single seeds"
 

@@ -19,6 +19,7 @@ from plumbline.analysis.atlas.starts import first_apart
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic, read_csv, read_json, write_text
 from plumbline.core.locks import locked_folder
+from plumbline.store.published import EditionFiles
 from plumbline.store.records import read_table
 
 EDITION = "2026.12"
@@ -88,7 +89,7 @@ def read_cells(folder: Path) -> pd.DataFrame:
     Raises:
         PlumblineError: there is none, or it is damaged.
     """
-    return read_csv(folder / "cells.csv", CELLS, remedy=REMEDY)
+    return read_csv(EditionFiles(folder).cells, CELLS, remedy=REMEDY)
 
 
 def read_tasks(folder: Path) -> pd.DataFrame:
@@ -97,7 +98,7 @@ def read_tasks(folder: Path) -> pd.DataFrame:
     Raises:
         PlumblineError: there is none, or it is damaged.
     """
-    return read_csv(folder / "tasks.csv", TASKS, remedy=REMEDY)
+    return read_csv(EditionFiles(folder).tasks, TASKS, remedy=REMEDY)
 
 
 def missing_pairs(folder: Path) -> pd.DataFrame:
@@ -124,7 +125,7 @@ def missing_forecasts(folder: Path) -> pd.DataFrame:
 
 def is_edition(folder: Path) -> bool:
     """Return whether a folder holds an edition, of this version of plumbline or of another."""
-    return (folder / "edition.json").is_file()
+    return EditionFiles(folder).edition.is_file()
 
 
 def is_answered(folder: Path) -> bool:
@@ -139,7 +140,7 @@ def check_edition(folder: Path) -> None:
             f"no atlas at {folder}: `plumbline atlas --add results` makes one of trials of the study atlas "
             "(docs/guide/atlas.md)"
         )
-    there = read_json(folder / "edition.json", ("edition",), REMEDY)["edition"]
+    there = read_json(EditionFiles(folder).edition, ("edition",), REMEDY)["edition"]
     if there != EDITION:
         raise PlumblineError(f"{folder} is the atlas {there}; this version of plumbline reads the atlas {EDITION}")
 
@@ -153,7 +154,7 @@ def read_rounds(folder: Path, tasks: Iterable[str]) -> pd.DataFrame:
         folder: of an edition.
         tasks: their names.
     """
-    tables = [_of_task(task, _read(folder / f"{task}.parquet")) for task in tasks]
+    tables = [_of_task(task, _read(EditionFiles(folder).rounds(task))) for task in tasks]
     if not tables:
         return pd.DataFrame(columns=[*PAIR, *COLUMNS])
     # As one table of Arrow's, since pandas copies each of the tables when it joins them.
@@ -207,7 +208,7 @@ def _add(folder: Path, before: Path, cells: Iterable[Cell], tasks: pd.DataFrame,
     """Add cells to what is in the folder `before`: there, or in a copy, which is an edition once all is written."""
     if is_edition(before):
         check_edition(before)
-    known = read_cells(before) if (before / "cells.csv").is_file() else pd.DataFrame(columns=CELLS)
+    known = read_cells(before) if EditionFiles(before).cells.is_file() else pd.DataFrame(columns=CELLS)
     seeds = known.set_index(PAIR)["seeds"].to_dict()
     new = [cell for cell in cells if cell.about["seeds"] >= seeds.get(cell.pair, 0)]
     tasks_of_new = dict.fromkeys(cell.pair[0] for cell in new)
@@ -216,17 +217,18 @@ def _add(folder: Path, before: Path, cells: Iterable[Cell], tasks: pd.DataFrame,
     if before != folder:
         if not new:
             return 0
-        shutil.copytree(before, folder, ignore=shutil.ignore_patterns("edition.json"), dirs_exist_ok=True)
+        unfinished = shutil.ignore_patterns(EditionFiles(before).edition.name)
+        shutil.copytree(before, folder, ignore=unfinished, dirs_exist_ok=True)
     for task, every in rounds.items():
         if every is not None:
-            _write_rounds(folder / f"{task}.parquet", every)
+            _write_rounds(EditionFiles(folder).rounds(task), every)
     pairs = {cell.pair for cell in new}
     stays = [pair not in pairs for pair in known[PAIR].itertuples(index=False, name=None)]
     about = pd.DataFrame([cell.about for cell in new], columns=CELLS).astype({"seconds": float})
-    _write_csv(folder / "cells.csv", pd.concat([known[stays], about]).sort_values(PAIR, kind="stable"))
-    _write_csv(folder / "tasks.csv", told)
+    _write_csv(EditionFiles(folder).cells, pd.concat([known[stays], about]).sort_values(PAIR, kind="stable"))
+    _write_csv(EditionFiles(folder).tasks, told)
     edition = {"edition": EDITION, **facts, "made_with": sorted(made_with)}
-    write_text(folder / "edition.json", json.dumps(edition, indent=1) + "\n")
+    write_text(EditionFiles(folder).edition, json.dumps(edition, indent=1) + "\n")
     return len(new)
 
 
@@ -234,12 +236,12 @@ def _made_with(folder: Path) -> frozenset[str]:
     """Return what the cells that are there were made with."""
     if not is_edition(folder):
         return frozenset()
-    return frozenset(read_json(folder / "edition.json", ("edition",), REMEDY).get("made_with", []))
+    return frozenset(read_json(EditionFiles(folder).edition, ("edition",), REMEDY).get("made_with", []))
 
 
 def _with_facts(tasks: pd.DataFrame, folder: Path, cells: Sequence[Cell]) -> pd.DataFrame:
     """Return `tasks.csv` with what trials told, now or before, and with the tasks that were there besides."""
-    before = read_tasks(folder) if (folder / "tasks.csv").is_file() else pd.DataFrame(columns=TASKS)
+    before = read_tasks(folder) if EditionFiles(folder).tasks.is_file() else pd.DataFrame(columns=TASKS)
     told = pd.DataFrame([{"task": cell.pair[0], **cell.facts} for cell in cells if cell.facts])
     known = pd.concat([before.loc[before["measure"].notna(), ["task", *FACTS]], told])
     others = before.loc[~before["task"].isin(tasks["task"]), list(tasks)]
@@ -254,7 +256,7 @@ def _rounds_with(folder: Path, task: str, cells: Sequence[Cell]) -> pd.DataFrame
         PlumblineError: their initial designs have other values.
     """
     frames = [cell.rounds.assign(method=cell.pair[1]) for cell in cells if cell.rounds is not None]
-    path = folder / f"{task}.parquet"
+    path = EditionFiles(folder).rounds(task)
     if path.is_file():
         old = _read(path).to_pandas().astype({"method": str})
         frames.append(old[~old["method"].isin([cell.pair[1] for cell in cells])])

@@ -15,6 +15,7 @@ from plumbline.analysis.atlas.interventions import INTERVENTIONS, PLACEBOS, Find
 from plumbline.analysis.comparisons.numbers import probability
 from plumbline.analysis.outputs import style
 from plumbline.core.files import atomic
+from plumbline.store.published import EditionFiles
 
 PANELS = {
     "calibration_error": ("Are its forecasts\nbetter calibrated?", "difference in calibration error"),
@@ -90,5 +91,5 @@ def write_figure(findings: Sequence[Finding], footer: str, folder: Path) -> None
     with style.house_style():
         figure = draw(findings, footer)
         for kind in ("png", "svg"):
-            with atomic(folder / f"interventions.{kind}") as part:
+            with atomic(EditionFiles(folder).figure(kind)) as part:
                 figure.savefig(part, format=kind, bbox_inches="tight", metadata=style.UNDATED.get(kind))

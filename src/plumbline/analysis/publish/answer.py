@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from plumbline.analysis.outputs import style
 from plumbline.core.files import atomic
+from plumbline.store.published import ANSWER
 
 TEST = re.compile(
     r"(?:median )?(?P<statistic>difference|distance-difference|ratio) of (?P<of>final|mean) (?P<metric>\w+), "
@@ -245,5 +246,5 @@ def write_answer(claims: pd.DataFrame, folder: Path, same_methods: Mapping[str, 
     with style.house_style():
         figure = draw_answer(found)
         for kind in ("png", "svg"):
-            with atomic(folder / f"answer.{kind}") as part:
+            with atomic(folder / f"{ANSWER}.{kind}") as part:
                 figure.savefig(part, format=kind, metadata=style.UNDATED.get(kind))

@@ -20,6 +20,7 @@ from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.small_sample_rates import DRAWS
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.metrics.registry import find_metric
+from plumbline.store.published import CLAIMS, drawn
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks
@@ -302,9 +303,9 @@ def write_claim_pages(
         folder: of the pages.
         replies: a folder with the authors' replies, `<claim>.md`; there may be none.
     """
-    claims = read_claims(reference / "claims.csv")
-    doubts = read_doubts(reference / "claims.csv")
-    there = {path.parent.name for path in reference.glob("*/*.png") if path.stem == path.parent.name}
+    claims = read_claims(reference / CLAIMS)
+    doubts = read_doubts(reference / CLAIMS)
+    there = set(drawn(reference))
     pages, verdicts = {}, {}
     for study in studies:
         for name in study.claims:

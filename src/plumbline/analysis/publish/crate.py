@@ -20,6 +20,7 @@ from plumbline.core.libraries import installed_version
 from plumbline.core.places import own, shipped
 from plumbline.core.words import counted
 from plumbline.store.folder import TrialFolder
+from plumbline.store.published import CLAIMS
 from plumbline.store.records import read_table
 from plumbline.study.resolved import ResolvedRun
 from plumbline.study.settings import Config, read_config, summary_folder
@@ -89,7 +90,7 @@ class Results(NamedTuple):
 
     def outputs(self, run: ResolvedRun) -> Iterator[Output]:
         """Yield what the run made, of what there is."""
-        for kind, name in (("report", "report.html"), ("claims", "claims.csv")):
+        for kind, name in (("report", "report.html"), ("claims", CLAIMS)):
             if (self.summary / name).is_file():
                 yield Output(self.summary / name, f"results/{name}", kind, KINDS[kind][1])
         for name, one in run.experiments.items():

@@ -16,6 +16,7 @@ from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN
 from plumbline.core.files import read_csv, read_json
 from plumbline.core.places import filed
+from plumbline.store.published import CLAIMS, COSTS, PublishedExperiment
 from plumbline.study.experiments import Experiment, Preset, Study, in_atlas
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import pairs
@@ -34,13 +35,13 @@ class Kept:
     """What the reference results hold of an experiment.
 
     Attributes:
-        folder: of its results.
+        files: of its results.
         about: provenance of its trials, or else of its illustration; None where it was not run.
         table: as it was written.
         figure: whether there is one.
     """
 
-    folder: Path
+    files: PublishedExperiment
     about: dict[str, Any] | None
     table: pd.DataFrame | None
     figure: bool
@@ -48,14 +49,13 @@ class Kept:
 
 def kept(reference: Path, name: str) -> Kept:
     """What is kept of an experiment among the reference results."""
-    folder = filed(reference / name)
-    abouts = [path for path in (folder / "provenance.json", folder / "illustration-provenance.json") if path.is_file()]
-    table = folder / f"{name}-table.csv"
+    files = PublishedExperiment(filed(reference / name))
+    abouts = files.provenances
     return Kept(
-        folder,
+        files,
         read_json(abouts[0], remedy=KEEP_AGAIN) if abouts else None,
-        read_csv(table, remedy=KEEP_AGAIN) if table.is_file() else None,
-        (folder / f"{name}.png").is_file(),
+        read_csv(files.table, remedy=KEEP_AGAIN) if files.table.is_file() else None,
+        files.figure.is_file(),
     )
 
 
@@ -184,8 +184,8 @@ def experiment_page(
         former=former_of(found.about or {}, methods, titles),
         claims={one: claim for one, claim in study.claims.items() if name in claim.all_experiments},
         verdicts=verdicts,
-        home=relpath(found.folder, folder),
-        files=sorted(path.name for path in found.folder.glob("*")) if found.folder.is_dir() else [],
+        home=relpath(found.files.folder, folder),
+        files=sorted(path.name for path in found.files.folder.glob("*")),
     )
 
 
@@ -208,13 +208,13 @@ def write_experiment_pages(
         atlas: folder of the atlas.
         folder: of the pages.
     """
-    claims = read_claims(reference / "claims.csv")
+    claims = read_claims(reference / CLAIMS)
     verdicts = {
         name: verdict_of(claim, claims[claims["claim"] == name])
         for study in studies
         for name, claim in study.claims.items()
     }
-    costs = read_csv(reference / "costs.csv", ["task", "method"], ["seconds_a_round"], KEEP_AGAIN)
+    costs = read_csv(reference / COSTS, ["task", "method"], ["seconds_a_round"], KEEP_AGAIN)
     found = {name: kept(reference, name) for study in studies for name in study.experiments}
     pages = {
         f"{name}.md": experiment_page(entries, study, name, found[name], costs, verdicts, atlas, folder)

@@ -15,10 +15,11 @@ from plumbline.analysis.figures.curve_lines import evaluations
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.draw import output_of
 from plumbline.analysis.publish.claim_pages import Titles
-from plumbline.analysis.publish.reference import CURVES, PAIR, ROUNDS
+from plumbline.analysis.publish.reference import PAIR
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv
 from plumbline.metrics.registry import by_round, columns_of, find_metric
+from plumbline.store.published import PublishedExperiment
 from plumbline.store.records import read_table
 from plumbline.study.legends import Legend
 from plumbline.study.methods_and_tasks import MethodsAndTasks
@@ -93,21 +94,20 @@ def _run(found: Evidence, task: str, method: str, metrics: Sequence[str]) -> dic
 
 
 def explored_on_file(
-    folder: Path, costs: Mapping[tuple[str, str], float], entries: MethodsAndTasks, titles: Titles
+    files: PublishedExperiment, costs: Mapping[tuple[str, str], float], entries: MethodsAndTasks, titles: Titles
 ) -> Explored | None:
     """Return the reference curves of an experiment: of single seeds where those are kept, else means; None without any.
 
     Args:
-        folder: of the experiment among the reference results, under its name.
+        files: of the experiment among the reference results.
         costs: median seconds of a round, by task and method.
         entries: with the budgets of tasks and the legends of methods; what is no longer an entry goes by its name.
         titles: of tasks.
     """
-    means, seeds = (folder / kind.format(folder.name) for kind in (CURVES, ROUNDS))
-    if not means.is_file():
+    if not files.curves.is_file():
         return None
-    table = _curves(means)
-    singles = dict(list(_curves(seeds).groupby(PAIR, sort=False))) if seeds.is_file() else {}
+    table = _curves(files.curves)
+    singles = dict(list(_curves(files.rounds).groupby(PAIR, sort=False))) if files.rounds.is_file() else {}
     runs = []
     for pair, rows in table.groupby(PAIR, sort=False):
         task, method = map(str, pair)

@@ -13,10 +13,10 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.evidence.filed import Filed, NotOnFileError
 from plumbline.analysis.evidence.runs import COLUMNS as RUN
 from plumbline.analysis.outputs.draw import budget_label, draw
-from plumbline.analysis.publish.reference import CURVES, ROUNDS, keep_figure
-from plumbline.analysis.verdicts.judge import RUNS
+from plumbline.analysis.publish.reference import keep_figure
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv, read_json
+from plumbline.store.published import PublishedExperiment, drawn
 from plumbline.store.records import read_table
 from plumbline.study.plan import Plan
 from plumbline.study.resolved import STANDS_IN, ResolvedExperiment
@@ -69,12 +69,12 @@ def runs_on_file(reference: Path, name: str, about: Mapping[str, Any], evaluatio
         about: its provenance.
         evaluations: of its trials, by task, method and seed.
     """
-    found = [read_parquet(reference / RUNS.format(name))]
-    for home in sorted(reference.iterdir()):
-        if home.name != name and (reference / RUNS.format(home.name)).is_file():
-            other = read_json(home / "provenance.json")
+    found = [read_parquet(PublishedExperiment(reference / name).runs)]
+    for home in map(PublishedExperiment, sorted(reference.iterdir())):
+        if home.name != name and home.runs.is_file():
+            other = read_json(home.provenance)
             if all(other[fact] == about[fact] for fact in SAME):
-                runs = read_parquet(reference / RUNS.format(home.name))
+                runs = read_parquet(home.runs)
                 trials = zip(runs["task"], runs["method"], runs["seed"], runs["evaluations"], strict=True)
                 found.append(runs[[evaluations.get(trial[:3]) == trial[3] for trial in trials]])
     return pd.concat(found, ignore_index=True).drop_duplicates(RUN[:4]) if any(map(len, found)) else pd.DataFrame()
@@ -87,25 +87,24 @@ def evidence_on_file(resolved: ResolvedExperiment, reference: Path) -> Evidence:
         PlumblineError: its grid has changed since.
     """
     name = resolved.name
-    home = reference / name
+    home = PublishedExperiment(reference / name)
     found = Evidence(
-        illustration=read_parquet(home / f"{name}-illustration.parquet"),
+        illustration=read_parquet(home.illustration),
         legends=resolved.legends,
         titles=resolved.titles,
     )
     if not resolved.trials:
         return found
-    about = read_json(home / "provenance.json", ("preset", "data", "commit", "budget", "seeds"))
+    about = read_json(home.provenance, ("preset", "data", "commit", "budget", "seeds"))
     rows = places(resolved)
     now = (budget_label(rows), int(rows["seed"].nunique()), resolved.data or "synthetic")
     if now != (about["budget"], about["seeds"], about["data"]):
         raise NotOnFileError(f"today's trials, but {about['budget']} of {about['seeds']} seeds on {about['data']}")
-    table = home / f"{name}-table.csv"
     filed = Filed(
-        rounds=read_parquet(home / ROUNDS.format(name)),
-        curves=read_parquet(home / CURVES.format(name)),
+        rounds=read_parquet(home.rounds),
+        curves=read_parquet(home.curves),
         runs=runs_on_file(reference, name, about, resolved.evaluations),
-        table=read_csv(table) if table.is_file() else pd.DataFrame(),
+        table=read_csv(home.table) if home.table.is_file() else pd.DataFrame(),
     )
     return Evidence(
         rows, legends=resolved.legends, titles=resolved.titles, task_parameters=resolved.parameters, filed=filed
@@ -123,19 +122,18 @@ def redraw(settings: Settings, reference: Path, names: Sequence[str] = ()) -> It
     Raises:
         PlumblineError: an experiment without a reference figure.
     """
-    there = sorted(path.parent.name for path in reference.glob("*/*.png") if path.stem == path.parent.name)
+    there = drawn(reference)
     for name in names or there:
-        home = reference / name
+        home = PublishedExperiment(reference / name)
         if name not in there:
             raise PlumblineError(f"no figure of {name} in {reference}: keep one (plumbline reference {name})")
-        provenances = (home / "provenance.json", home / "illustration-provenance.json")
-        about = read_json(next((path for path in provenances if path.is_file()), provenances[0]))
+        about = read_json(next(iter(home.provenances), home.provenance))
         resolved = settings(settings_of(about)).resolve(name)
         try:
             with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / f"{name}.png"
+                path = Path(folder) / home.figure.name
                 draw(resolved, evidence_on_file(resolved, reference), [path])
-                keep_figure(path, home)
+                keep_figure(path, home.folder)
         except NotOnFileError as error:
             yield name, f"not in the reference results: {error}"
         except PlumblineError as error:

@@ -14,7 +14,7 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.evidence.filed import WHERE
 from plumbline.analysis.outputs.draw import budget_label, evidence_of, output_of
 from plumbline.analysis.publish.verdicts_on_file import read_claims
-from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS, judge_reference, runs_for_outputs, runs_from_records
+from plumbline.analysis.verdicts.judge import KEEP_AGAIN, judge_reference, runs_for_outputs, runs_from_records
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic, read_csv, read_json, write_text
@@ -24,6 +24,7 @@ from plumbline.metrics.registry import METRICS, by_round, columns_of
 from plumbline.statistics.over_seeds import mean_and_standard_error
 from plumbline.store.folder import TrialFolder
 from plumbline.store.provenance import read_provenance
+from plumbline.store.published import CLAIMS, COSTS, SMALL_SAMPLES, PublishedExperiment
 from plumbline.store.records import read_table, write_frame
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks
@@ -139,23 +140,23 @@ def keep_figure(path: Path, home: Path) -> None:
             drawn = figure.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
     except (OSError, SyntaxError, ValueError) as error:
         raise PlumblineError(f"{path} is no whole picture: delete it, and draw it again") from error
-    with atomic(home / path.name) as part:
+    with atomic(PublishedExperiment(home).figure) as part:
         drawn.save(part, format="png", optimize=True)
 
 
 def keep_illustration(path: Path, home: Path, preset: str) -> None:
     """Copy an illustration to the folder of its experiment: a table, and where it comes from, with its preset."""
-    table = read_table(path)
+    table, files = read_table(path), PublishedExperiment(home)
     shown = table.to_pandas()
     write_frame(
-        home / f"{path.stem}-illustration.parquet",
+        files.illustration,
         shown.astype(dict.fromkeys(shown.select_dtypes("float"), "float32")),
         small=True,
     )
     about = {"experiment": path.stem, "preset": preset, **read_provenance(table.schema.metadata, path)}
     if about["experiment"] != path.stem:
         raise PlumblineError(f"{path} is the illustration of {about['experiment']}: delete it, and compute it again")
-    write_text(home / "illustration-provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
+    write_text(files.illustration_provenance, json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 
 def keep(
@@ -179,8 +180,8 @@ def keep(
     """
     if reference.resolve() == folder.resolve() or reference.resolve().is_relative_to(store.resolve()):
         raise PlumblineError(f"{reference} holds results of runs: name another folder for what is kept (--output)")
-    if (reference / "claims.csv").is_file():
-        read_claims(reference / "claims.csv")  # they are judged anew in the end: they must be readable
+    if (reference / CLAIMS).is_file():
+        read_claims(reference / CLAIMS)  # they are judged anew in the end: they must be readable
     reference.mkdir(parents=True, exist_ok=True)
     with locked_folder(reference, KEEPS), tempfile.TemporaryDirectory(prefix=".gathered-", dir=reference) as place:
         measured = [(one.name, gather(one, folder, store, Path(place) / one.name)) for one in experiments]
@@ -189,14 +190,14 @@ def keep(
                 refuse_lesser(name, reference / name, Path(place) / name)
         measured_costs = [cost for _, cost in measured if cost is not None]
         if measured_costs:
-            merge(reference / "costs.csv", pd.concat(measured_costs).drop_duplicates(PAIR, keep="last"), PAIR)
+            merge(reference / COSTS, pd.concat(measured_costs).drop_duplicates(PAIR, keep="last"), PAIR)
         for name, _ in measured:
             swap(Path(place) / name, reference / name)
 
 
 def swap(new: Path, home: Path) -> None:
     """Put the folder `new` in place of `home`; files that no experiment leaves there, such as notes, stay."""
-    made = {path.name for path in new.iterdir()} | {written.format(home.name) for written in WRITTEN}
+    made = {path.name for path in new.iterdir()} | {path.name for path in PublishedExperiment(home).files}
     if home.is_dir():
         for path in home.iterdir():
             if path.name not in made:
@@ -211,29 +212,14 @@ def swap(new: Path, home: Path) -> None:
         new.rename(home)
 
 
-CURVES, ROUNDS = "{0}-curves.parquet", "{0}-rounds.parquet"
-"""Names of the files of means by round and of single runs by round, for the name of their experiment."""
-
-WRITTEN = (
-    "{0}.png",
-    "{0}-table.csv",
-    "{0}-illustration.parquet",
-    CURVES,
-    ROUNDS,
-    "{0}-runs.parquet",
-    "provenance.json",
-    "illustration-provenance.json",
-)
-"""Names of the files that are kept of an experiment."""
-
-
 def refuse_lesser(name: str, home: Path, new: Path) -> None:
     """Raise PlumblineError where kept results are of more seeds, of another preset, or of other data than new ones."""
-    if not (home / "provenance.json").is_file():
+    before, after = PublishedExperiment(home).provenance, PublishedExperiment(new).provenance
+    if not before.is_file():
         return
     needs, remedy = ("preset", "data", "seeds"), f"{KEEP_AGAIN}, or --replace it"
-    old = read_json(home / "provenance.json", needs, remedy)
-    now = read_json(new / "provenance.json", needs) if (new / "provenance.json").is_file() else None
+    old = read_json(before, needs, remedy)
+    now = read_json(after, needs) if after.is_file() else None
     there, here = (
         f"{about['seeds']} seeds of preset {about['preset']} on {about['data']}" if about else "no trials"
         for about in (old, now)
@@ -256,7 +242,7 @@ def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) 
     Raises:
         PlumblineError: as `keep`.
     """
-    name, kept = resolved.name, metrics_by_round(resolved)
+    name, kept, files = resolved.name, metrics_by_round(resolved), PublishedExperiment(home)
     columns = (*columns_of(kept), "round_seconds")
     found = evidence_of(resolved, columns, folder / "records" / f"{name}.parquet" if resolved.trials else None)
     if len(found.failures):
@@ -267,14 +253,14 @@ def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) 
     if resolved.experiment.table is not None:
         table = existing_file(folder / "tables" / f"{name}.csv", name)
         read_csv(table, remedy=f"delete it, and make it again (snakemake {name})")
-        shutil.copyfile(table, home / f"{name}-table.csv")
+        shutil.copyfile(table, files.table)
     if resolved.experiment.illustration is not None:
         keep_illustration(existing_file(folder / "illustrations" / f"{name}.parquet", name), home, resolved.preset)
     if not resolved.trials:
         return None
     if kept:
-        write_frame(home / CURVES.format(name), curves(found, kept), small=True)
-        write_frame(home / ROUNDS.format(name), rounds(found, kept), small=True)
+        write_frame(files.curves, curves(found, kept), small=True)
+        write_frame(files.rounds, rounds(found, kept), small=True)
     keys = found.rows["key"].unique()
     about = {
         "experiment": name,
@@ -284,10 +270,10 @@ def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) 
         "budget": budget_label(found.rows),
         **combined_provenance(TrialFolder(store, key).provenance() for key in keys),
     }
-    write_text(home / "provenance.json", json.dumps(about, indent=1, sort_keys=True) + "\n")
+    write_text(files.provenance, json.dumps(about, indent=1, sort_keys=True) + "\n")
     found_runs = runs_from_records(resolved, folder / "records" / f"{name}.parquet", runs_for_outputs(resolved))
     if found_runs is not None:
-        write_frame(home / Path(RUNS.format(name)).name, found_runs.runs, small=True)
+        write_frame(files.runs, found_runs.runs, small=True)
     return costs(found.rows)
 
 
@@ -305,7 +291,7 @@ def _keep_verdicts(studies: Collection[Study], library: MethodsAndTasks, referen
     from plumbline.analysis.publish.answer import write_answer
     from plumbline.analysis.publish.small_samples import write_small_samples
 
-    path = reference / "claims.csv"
+    path = reference / CLAIMS
     claims = judge_reference(studies, library, reference)
     here = {name for study in studies for name in study.claims}
     kept = read_csv(path, ["claim"], remedy="take it from version control")["claim"] if path.is_file() else ()
@@ -316,5 +302,5 @@ def _keep_verdicts(studies: Collection[Study], library: MethodsAndTasks, referen
     with atomic(path) as part:
         claims.to_csv(part, index=False, float_format="%.6g")
     claims = read_claims(path)  # as rounded: figures then depend on the committed table alone
-    write_small_samples(claims, reference / "small-samples.png", [name for study in studies for name in study.claims])
+    write_small_samples(claims, reference / SMALL_SAMPLES, [name for study in studies for name in study.claims])
     write_answer(claims, reference, library.same_methods)

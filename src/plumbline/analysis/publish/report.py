@@ -37,6 +37,7 @@ from plumbline.core import places
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import write_text
 from plumbline.store.provenance import provenance
+from plumbline.store.published import ANSWER, CLAIMS, EditionFiles
 from plumbline.study.experiments import Study
 from plumbline.study.resolved import ResolvedRun
 from plumbline.study.verdicts import LOOKS, MEANINGS, OUTCOME_MEANINGS, VERDICTS, brief, slug
@@ -75,7 +76,7 @@ def answer(
 
     It is that of the atlas once its primary analyses have all their trials, and else that of the verdicts.
     """
-    picture, record = atlas_folder() / "interventions.svg", reference_folder() / "answer.svg"
+    picture, record = EditionFiles(atlas_folder()).figure("svg"), reference_folder() / f"{ANSWER}.svg"
     if atlas and picture.is_file() and is_answered(atlas_folder()):
         return Answer(list(answer_of_atlas(atlas.findings)), *pictured(picture, page), OF_ATLAS)
     if not record.is_file():
@@ -157,7 +158,7 @@ def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path
         raise PlumblineError(f"no folder of results at {folder}: run the preset first")
     claims = read_claims(claims_path)
     stored = reference_folder()
-    committed = stored / "claims.csv"
+    committed = stored / CLAIMS
     reference = read_claims(committed) if committed.is_file() else claims.iloc[:0]
     of_studies = list(run.studies.values())
     titles = Titles(run.entries, run.stand_ins)

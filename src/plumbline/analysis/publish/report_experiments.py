@@ -12,11 +12,11 @@ from plumbline.analysis.publish.claim_pages import Titles
 from plumbline.analysis.publish.experiment_pages import kept, titled
 from plumbline.analysis.publish.explorer import Explored, costs_on_file, explored_on_file, explored_records
 from plumbline.analysis.publish.markdown import duration, number
-from plumbline.analysis.publish.reference import WRITTEN
 from plumbline.analysis.publish.report_links import Link, address, check_svg, data_uri, links, specification
 from plumbline.core.files import read_csv
 from plumbline.core.places import REFERENCE, shipped
 from plumbline.statistics.means import ROUNDING
+from plumbline.store.published import COSTS
 from plumbline.store.records import read_table
 from plumbline.study.experiments import Experiment, Study
 from plumbline.study.resolved import ResolvedExperiment, ResolvedRun
@@ -134,15 +134,14 @@ def on_file(run: ResolvedRun, reference: Path, page: Path, verdicts: Mapping[str
         verdicts: the reference verdicts, by claim.
     """
     titles = Titles(run.entries)
-    costs = costs_on_file(shipped() / REFERENCE / "costs.csv") | costs_on_file(reference / "costs.csv")
+    costs = costs_on_file(shipped() / REFERENCE / COSTS) | costs_on_file(reference / COSTS)
     found = []
     for study in run.studies.values():
         for name, experiment in study.experiments.items():
             there = kept(reference, name)
             if there.about is None:
                 continue
-            files = [there.folder / written.format(name) for written in WRITTEN]
-            curves = explored_on_file(there.folder, costs, run.entries, titles)
+            curves = explored_on_file(there.files, costs, run.entries, titles)
             about = there.about
             taken = duration(3600 * about.get("wall_hours", 0))
             facts = [f"{about['trials']} trials of {about['seeds']} seeds, {taken}"] if about.get("trials") else []
@@ -154,9 +153,9 @@ def on_file(run: ResolvedRun, reference: Path, page: Path, verdicts: Mapping[str
                     experiment,
                     str(about.get("preset", "")),
                     [*facts, f"data: {about.get('data', 'synthetic')}"],
-                    address(there.folder / f"{name}.png", page) if there.figure else "",
+                    address(there.files.figure, page) if there.figure else "",
                     None if there.table is None else shown(there.table, titles),
-                    [*links(files, page), specification(name, experiment)],
+                    [*links(there.files.files, page), specification(name, experiment)],
                     [] if curves is None else list(dict.fromkeys(one["label"] for one in curves["methods"].values())),
                     verdicts_on(name, study, verdicts),
                     curves,

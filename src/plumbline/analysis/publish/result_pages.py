@@ -26,7 +26,6 @@ from plumbline.analysis.publish.estimates import (
     with_interval,
 )
 from plumbline.analysis.publish.markdown import table
-from plumbline.analysis.publish.reference import CURVES
 from plumbline.analysis.publish.seeds_table import needed, seeds_table
 from plumbline.analysis.publish.verdict_tables import (
     IN_DOUBT,
@@ -38,11 +37,12 @@ from plumbline.analysis.publish.verdict_tables import (
     words_table,
 )
 from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
-from plumbline.analysis.verdicts.judge import KEEP_AGAIN, RUNS
+from plumbline.analysis.verdicts.judge import KEEP_AGAIN
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import read_csv, write_text
 from plumbline.statistics.means import Mean
+from plumbline.store.published import CLAIMS, PublishedExperiment
 from plumbline.store.records import read_table as read_records
 from plumbline.study.experiments import Study
 from plumbline.study.verdicts import MEANINGS, unbroken, with_shape
@@ -63,6 +63,13 @@ FILTERS: dict[str, Callable[..., str]] = {
 """How numbers are written."""
 
 
+def existing(path: Path) -> Path:
+    """Return the path of a file of an experiment; raise PlumblineError where there is none."""
+    if not path.is_file():
+        raise PlumblineError(f"{path.parent.name} has no file {path.name} among its reference results")
+    return path
+
+
 class ReferenceNumbers:
     """What templates ask of the reference results."""
 
@@ -70,8 +77,8 @@ class ReferenceNumbers:
         """Look into the folder `reference`; verdicts are those of the claims of `studies`."""
         self._reference = reference
         self._studies = {study.study: study for study in studies}
-        self._claims = read_claims(reference / "claims.csv")
-        self._doubts = read_doubts(reference / "claims.csv")
+        self._claims = read_claims(reference / CLAIMS)
+        self._doubts = read_doubts(reference / CLAIMS)
         self._table = cache(self._read_table)
         self._runs = cache(self._read_runs)
 
@@ -168,8 +175,8 @@ class ReferenceNumbers:
 
     def figure(self, experiment: str, shows: str) -> str:
         """The figure of an experiment, with a text that says what it shows."""
-        self._file(experiment, f"{experiment}.png")
-        return f"![{shows}]({LINK}/{experiment}/{experiment}.png)"
+        figure = existing(self._home(experiment).figure)
+        return f"![{shows}]({LINK}/{experiment}/{figure.name})"
 
     def cell(self, experiment: str, column: str, **where: str) -> float:
         """The number in a column of an experiment's table, in the one row that has these values.
@@ -277,7 +284,7 @@ class ReferenceNumbers:
 
     def after(self, queries: int, experiment: str, method: str, task: str, metric: str) -> float:
         """The mean over seeds after a number of queries."""
-        curves = pd.read_parquet(self._file(experiment, CURVES.format(experiment)))
+        curves = pd.read_parquet(existing(self._home(experiment).curves))
         chosen = curves.query("iteration == @queries and task == @task and method == @method and metric == @metric")
         if len(chosen) != 1:
             raise PlumblineError(f"{len(chosen)} curves of {experiment} have {task}, {method} and {metric}")
@@ -313,19 +320,17 @@ class ReferenceNumbers:
                 raise unknown("study", name, self._studies)
         return [self._studies[name] for name in studies or self._studies]
 
-    def _file(self, experiment: str, name: str) -> Path:
+    def _home(self, experiment: str) -> PublishedExperiment:
         folder = self._reference / experiment
         if not folder.is_dir():
             raise unknown("experiment", experiment, (one.name for one in self._reference.iterdir() if one.is_dir()))
-        if not (folder / name).is_file():
-            raise PlumblineError(f"{experiment} has no file {name} among its reference results")
-        return folder / name
+        return PublishedExperiment(folder)
 
     def _read_table(self, experiment: str) -> pd.DataFrame:
-        return read_csv(self._file(experiment, f"{experiment}-table.csv"), remedy=KEEP_AGAIN)
+        return read_csv(existing(self._home(experiment).table), remedy=KEEP_AGAIN)
 
     def _read_runs(self, experiment: str) -> pd.DataFrame:
-        return read_records(self._file(experiment, Path(RUNS.format(experiment)).name), remedy=KEEP_AGAIN).to_pandas()
+        return read_records(existing(self._home(experiment).runs), remedy=KEEP_AGAIN).to_pandas()
 
     def _cell_of(self, experiment: str, method: str, task: str, metric: str, kind: str) -> float:
         columns = self._table(experiment).columns

@@ -9,6 +9,7 @@ from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import csv_cells, read_csv
 from plumbline.core.places import filed
+from plumbline.store.published import DOUBTS
 from plumbline.study.verdicts import OUTCOMES, VERDICTS
 
 WORDS = ("missing", "sentence", "test", "published", "because", "stuck")
@@ -48,7 +49,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
 
 def read_doubts(claims: Path) -> pd.DataFrame:
     """Return the doubts that lie beside a table of claims: `claims`, apart by spaces, the `doubt`, and its `repair`."""
-    path = filed(claims.with_name("doubts.csv"))
+    path = filed(claims.with_name(DOUBTS))
     columns = ["claims", "doubt", "repair"]
     if not path.is_file():
         return pd.DataFrame(columns=columns)

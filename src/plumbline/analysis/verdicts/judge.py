@@ -15,14 +15,12 @@ from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_json
 from plumbline.core.places import filed
 from plumbline.metrics.registry import columns_of
+from plumbline.store.published import PublishedExperiment
 from plumbline.store.records import read_names, read_table
 from plumbline.study.claims import Claim, split_metric
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import ResolvedExperiment, document_rounds
-
-RUNS = "{0}/{0}-runs.parquet"
-"""Of an experiment, in the folder of the reference results."""
 
 KEEP_AGAIN = "take it from version control, or keep the experiment again (`plumbline reference`)"
 
@@ -77,12 +75,13 @@ def runs_from_reference(reference: Path, experiment: str) -> ExperimentRuns | No
     Raises:
         PlumblineError: a file that cannot be read.
     """
-    path = filed(reference / experiment).parent / RUNS.format(experiment)
+    home = PublishedExperiment(filed(reference / experiment))
+    path = home.runs
     if not path.is_file():
         return None
     if missing := sorted({*RUN} - {*read_names(path, KEEP_AGAIN)}):
         raise PlumblineError(f"{path} has no column {missing[0]!r}: {KEEP_AGAIN}")
-    about = read_json(path.parent / "provenance.json", ["preset", "data"], KEEP_AGAIN)
+    about = read_json(home.provenance, ["preset", "data"], KEEP_AGAIN)
     return ExperimentRuns(read_table(path, RUN, remedy=KEEP_AGAIN).to_pandas(), about["preset"], about["data"])
 
 
