@@ -56,7 +56,7 @@ def test_a_trial_that_raises_is_a_row(cheap_spec: Make, toy_problem: Callable[..
 
 
 def test_a_failed_seed_does_not_stop_its_chunk(cheap_spec: Make, register: Register, tmp_path: Path) -> None:
-    from plumbline.cli import pipeline
+    from plumbline.cli.pipeline.trials import trials
 
     class FailsOnce(Method):
         asked = 0
@@ -70,7 +70,7 @@ def test_a_failed_seed_does_not_stop_its_chunk(cheap_spec: Make, register: Regis
     register("method", "fails-once", FailsOnce, "plumbline.methods.baselines")
     chunk = Chunk(spec=cheap_spec("branin", "fails-once", options={}), seeds=(0, 1))
     output = tmp_path / "out.parquet"
-    pipeline.trials([chunk.model_dump_json()], [output], tmp_path / "store", tmp_path)
+    trials([chunk.model_dump_json()], [output], tmp_path / "store", tmp_path)
     frame = read_table(output).to_pandas(maps_as_pydicts="strict")
     assert frame.groupby("seed")["status"].apply(list).to_dict() == {0: ["ok"] * 5 + ["error"], 1: ["ok"] * 7}
     assert "x" not in frame, "points stay in the store"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
+from plumbline.cli.completing import complete
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import DATA, STORE, STUDIES, TRIALS, own
 
@@ -108,6 +109,10 @@ StoreOption = Annotated[Path | None, path_option(help="folder of all trials; def
 TrialsOption = Annotated[
     Path | None,
     path_option(help="folder of the jobs' records, as `plumbline trials` writes them; default: next to the store"),
+]
+ExperimentArgument = Annotated[
+    str,
+    typer.Argument(help="an experiment; `plumbline experiments` lists them", autocompletion=complete("experiment")),
 ]
 FolderArgument = Annotated[Path, path_argument(help="results of a preset")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda: the device of methods and trainers")]
