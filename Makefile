@@ -59,7 +59,7 @@ test-browser: $(VENV)/installed
 test-crate: $(VENV)/installed
 	place=$$(mktemp -d); trap 'rm -rf "$$place"' EXIT; \
 	$(PYTHON) -m venv "$$place" && "$$place/bin/python" -m pip install --quiet --disable-pip-version-check roc-validator==0.13.0 \
-	&& PATH="$$place/bin:$$PATH" $(BIN)/python -m pytest tests/cli/test_crate.py
+	&& PATH="$$place/bin:$$PATH" $(BIN)/python -m pytest tests/cli/test_results_crate.py
 
 # What takes a device, on a GPU: every test that needs one is skipped without it, and says so. The last part times seeds in
 # lockstep on the GPU and on a core.

@@ -1,14 +1,23 @@
 """The usual evidence, with and without failures."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 from made_evidence import usual
 
 from plumbline.analysis.evidence.evidence import Evidence
 
 mpl.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def _no_figures_left() -> Iterator[None]:
+    """Close what a test drew."""
+    yield
+    plt.close("all")
 
 
 @pytest.fixture(scope="session")

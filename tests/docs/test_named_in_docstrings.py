@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "src"
-FIELDS = {"diagnostics", "options", "training"}
+FIELDS = {"diagnostics", "model", "options", "training"}
 """Modules that are called like fields of the configuration, whose names have dots too."""
 
 SUFFIXES = {"css", "csv", "html", "js", "json", "png", "pt", "py", "svg", "yaml"}

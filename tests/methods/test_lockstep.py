@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from situations import QUICK, box, objective, rows, table
-from test_method_contract import CASES, Case, outcomes_for
+from test_base_contract import CASES, Case, outcomes_for
 
 from plumbline.core.history import History
 from plumbline.methods.ask import AskRequest

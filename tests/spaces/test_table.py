@@ -8,8 +8,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Generator, Tensor
 
-from plumbline.spaces.table import BLOCK, NONE, row_numbers, without
+from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
+from plumbline.spaces.box import Box
+from plumbline.spaces.table import BLOCK, NONE, Table, row_numbers, without
 
 
 @given(
@@ -53,3 +57,35 @@ def test_a_large_table_is_searched_in_little_memory() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, soft))
 
     subprocess.run([sys.executable, "-c", LARGE], check=True, preexec_fn=within)
+
+
+def generator(seed: int = 0) -> Generator:
+    return Generator().manual_seed(seed)
+
+
+def history(X: Tensor, initial: int = 0) -> History:
+    return History(X, X.sum(dim=-1, keepdim=True), initial)
+
+
+class TestTable:
+    @pytest.fixture
+    def table(self, bounds: Tensor) -> Table:
+        return Table(bounds, Box(bounds).draw(6, history(bounds[:0]), generator(1)))
+
+    def test_rows_are_there_once(self, table: Table) -> None:
+        seen = history(table.rows[[1, 4]])
+        left = {tuple(row) for row in table.rows[[0, 2, 3, 5]].tolist()}
+        assert {tuple(row) for row in table.remaining(seen).tolist()} == left
+        assert {tuple(row) for row in table.draw(9, seen, generator()).tolist()} == left
+        assert table.settle(seen, generator()).size == 4
+
+    def test_too_few_in_a_region_are_all(self, table: Table) -> None:
+        region = torch.stack([table.rows[0] - 1e-9, table.rows[0] + 1e-9])
+        assert table.within(region, history(table.rows[:0]), 1).size == 1
+        wide = table.within(region, history(table.rows[:0]), 2)
+        assert wide.size == 6
+        assert torch.equal(wide.bounds, table.bounds)
+
+    def test_an_empty_one_is_one_line(self, table: Table) -> None:
+        with pytest.raises(PlumblineError, match="every row of the table has been evaluated"):
+            table.settle(history(table.rows), generator())

@@ -1,10 +1,8 @@
 """The answer figure: which tests are in it, on which side they stand, and what is counted."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,12 +26,6 @@ from plumbline.study.claims import ClaimTest
 
 CALIBRATION, SEARCH = PANELS
 CLAIMS = Path(__file__).parents[3] / "results" / "reference" / "claims.csv"
-
-
-@pytest.fixture(autouse=True)
-def _no_figures_left() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 def row(statistic: str, ours: float, low: float, high: float, **changes: Any) -> dict[str, Any]:

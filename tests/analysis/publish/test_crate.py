@@ -1,4 +1,4 @@
-"""Identifiers in an RO-Crate; tests/cli/test_crate.py has the crates themselves."""
+"""Identifiers in an RO-Crate; tests/cli/test_results_crate.py has the crates themselves."""
 
 import pytest
 

@@ -1,22 +1,14 @@
 """The paper's seeds against ours: which claims are in the figure, and what a bar says."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from plumbline.analysis.publish.small_samples import LETTERS, draw_small_samples, small_samples, write_small_samples
 from plumbline.study.verdicts import with_shape
-
-
-@pytest.fixture(autouse=True)
-def _no_figures_left() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 def row(claim: str, pattern: float, **changes: Any) -> dict[str, Any]:

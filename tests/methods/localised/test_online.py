@@ -173,7 +173,7 @@ class TestLemmas:
 
 
 class TestScripts:
-    """What the published scripts do otherwise; the formulas are in tests/acquisition/test_localised_as_published.py."""
+    """What the published scripts do otherwise; the formulas are in test_as_published.py."""
 
     DEPARTURES = (
         {"tails": "as-coded"},

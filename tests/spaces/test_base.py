@@ -80,30 +80,6 @@ def test_nearest_points_may_be_asked_for(space: Space) -> None:
         assert torch.equal(near, X)
 
 
-class TestTable:
-    @pytest.fixture
-    def table(self, bounds: Tensor) -> Table:
-        return Table(bounds, Box(bounds).draw(6, history(bounds[:0]), generator(1)))
-
-    def test_rows_are_there_once(self, table: Table) -> None:
-        seen = history(table.rows[[1, 4]])
-        left = {tuple(row) for row in table.rows[[0, 2, 3, 5]].tolist()}
-        assert {tuple(row) for row in table.remaining(seen).tolist()} == left
-        assert {tuple(row) for row in table.draw(9, seen, generator()).tolist()} == left
-        assert table.settle(seen, generator()).size == 4
-
-    def test_too_few_in_a_region_are_all(self, table: Table) -> None:
-        region = torch.stack([table.rows[0] - 1e-9, table.rows[0] + 1e-9])
-        assert table.within(region, history(table.rows[:0]), 1).size == 1
-        wide = table.within(region, history(table.rows[:0]), 2)
-        assert wide.size == 6
-        assert torch.equal(wide.bounds, table.bounds)
-
-    def test_an_empty_one_is_one_line(self, table: Table) -> None:
-        with pytest.raises(PlumblineError, match="every row of the table has been evaluated"):
-            table.settle(history(table.rows), generator())
-
-
 def test_points_beyond_a_bound_by_rounding_are_on_it() -> None:
     space = Box(torch.tensor([[0.0, -5.0], [1.0, 10.0]], dtype=torch.float64))
     X = torch.tensor([[1.0 + 1e-12, -5.0 - 1e-9], [0.5, 10.0]], dtype=torch.float64)

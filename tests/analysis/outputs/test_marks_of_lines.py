@@ -1,6 +1,5 @@
 """Whether what a figure draws tells lines of methods apart without their colours."""
 
-from collections.abc import Iterator
 from itertools import combinations
 
 import made_evidence as made
@@ -24,13 +23,6 @@ WITHOUT_LINES = ("final-dots", "mean-ranks", "run-ends", "paired-effects", "set-
 """Kinds of figures that have no panel with lines of several methods."""
 
 KINDS = [kind for kind in figures.entries() if kind not in made.ILLUSTRATED]
-
-
-@pytest.fixture(autouse=True)
-def _no_figures_left() -> Iterator[None]:
-    """Close what a test drew."""
-    yield
-    plt.close("all")
 
 
 def shape(outline: Outline) -> bytes:
