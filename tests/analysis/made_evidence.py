@@ -16,9 +16,11 @@ import pandas as pd
 import pyarrow as arrow
 
 from plumbline.analysis.evidence.evidence import Evidence, evidence
+from plumbline.analysis.verdicts.criterion import criterion
 from plumbline.core.options import parse
 from plumbline.data.datasets import Dataset
 from plumbline.store import records
+from plumbline.study.claims import ClaimTest
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import parse_methods_and_tasks
 from plumbline.study.plan import Plan
@@ -458,7 +460,7 @@ PART = {
     "claim": "K1",
     "role": "primary",
     "test": "final regret",
-    "statistic": "a test in words",
+    **criterion(ClaimTest.model_validate(TEST)),
     "verdict": "partly",
     "because": "",
     "ours": -1.234,

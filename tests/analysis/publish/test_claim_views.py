@@ -11,6 +11,7 @@ from made_runs import claim_test, runs
 
 from plumbline.analysis.publish.claim_pages import Titles
 from plumbline.analysis.publish.claim_views import REACH, lane, part_view
+from plumbline.analysis.verdicts.criterion import criterion
 from plumbline.analysis.verdicts.part_results import part_result
 from plumbline.analysis.verdicts.rule import Judgement
 from plumbline.analysis.verdicts.verdict import row
@@ -19,8 +20,8 @@ from plumbline.study.methods_and_tasks import MethodsAndTasks
 
 def judged(**changes: Any) -> dict[str, Any]:
     """The row of a test, but for its runs: 12 seeds of mean -1."""
-    usual = {"ours": -1.0, "low": -1.5, "high": -0.5, "seeds": 12, "deviation": 0.8, "published": "", "statistic": ""}
-    return {**usual, "budget": "8 evaluations", **changes}
+    usual = {"ours": -1.0, "low": -1.5, "high": -0.5, "seeds": 12, "deviation": 0.8, "published": ""}
+    return {**criterion(claim_test()), **usual, "budget": "8 evaluations", **changes}
 
 
 class TestLane:
@@ -78,9 +79,9 @@ class TestLane:
 
 
 def test_a_test_that_the_study_has_no_longer_shows_its_words() -> None:
-    found = part_view(None, judged(statistic="difference of what was"), Titles(MethodsAndTasks()))
+    found = part_view(None, judged(metric="what_was"), Titles(MethodsAndTasks()))
     assert found.lane is None
-    assert "difference of what was" in found.words
+    assert "difference of final what_was" in found.words
 
 
 def test_words_name_methods_tasks_and_budget() -> None:

@@ -32,6 +32,7 @@ from plumbline.analysis.publish.pages import label, listed, write_pages
 from plumbline.analysis.publish.supported_values import supports
 from plumbline.analysis.publish.verdict_tables import NOT_JUDGED, doubt_table, verdict_summary, verdict_table
 from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
+from plumbline.analysis.verdicts.criterion import criterion
 from plumbline.statistics.over_seeds import STATISTICS as OVER_SEEDS
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Study
@@ -122,7 +123,7 @@ class TestTestsInWords:
 
     def test_what_supports_a_claim(self) -> None:
         alike = self.made(direction="within", range=(0.8, 1.25))
-        assert [supports(self.made()), supports(alike)] == ["below 0", "0.8 to 1.25"]
+        assert [supports(criterion(one)) for one in (self.made(), alike)] == ["below 0", "0.8 to 1.25"]
 
 
 class TestClaimPages:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 from made_atlas import made_edition
+from made_runs import claim_test
 
 from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish import report
@@ -17,6 +18,7 @@ from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
 from plumbline.analysis.publish.markdown import duration
 from plumbline.analysis.publish.report import answer, number, p_value, write_report
 from plumbline.analysis.publish.report_experiments import failures_in, seconds_in
+from plumbline.analysis.verdicts.criterion import criterion
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core import places
 from plumbline.core.errors import PlumblineError
@@ -61,9 +63,10 @@ def claim_row(**changes: Any) -> dict[str, Any]:
         "statement": "It is better.",
         "role": "primary",
         "test": "final regret",
-        "statistic": "difference of final regret",
+        **criterion(claim_test()),
         "published": "better",
         "ours": -1.23456789,
+        "deviation": float("nan"),
         "low": -2.0,
         "high": -0.5,
         "seeds": 3,
@@ -169,7 +172,7 @@ class TestPage:
         assert "Final regret: -1.23 (-1.9 to -0.5). 3 seeds" in " ".join(found.words.split())
 
     def test_a_column_that_says_nothing_is_left_out(self, folder: Path) -> None:
-        claims = [claim_row(published=""), claim_row(role="secondary", stuck="plain 3 of 5")]
+        claims = [claim_row(published=""), claim_row(role="secondary", stuck='[["plain", 3, 5]]')]
         text = page(made.plan(experiments()), results(folder, claims=claims)).text
         primary, secondary = text[text.index('aria-label="Primary test of K1"') :].split("1 secondary test")
         for heading in ("<th>published</th>", "<th>stuck</th>"):
@@ -221,7 +224,7 @@ class TestPage:
         assert "1 holds, 2 fail, 1 open" in page(made.plan(experiments()), results(folder, claims=claims)).words
 
     def test_what_a_claim_says_and_how_often_few_seeds_look_so(self, folder: Path) -> None:
-        first = claim_row(sentence="Ours outperforms theirs", pattern=0.314, stuck="plain 3 of 5")
+        first = claim_row(sentence="Ours outperforms theirs", pattern=0.314, stuck='[["plain", 3, 5]]')
         words = " ".join(page(made.plan(experiments()), results(folder, claims=[first])).words.split())
         assert "Ours outperforms theirs" in words
         assert "3 seeds (the paper's: 5); 8 evaluations; quick; synthetic" in words
@@ -253,7 +256,7 @@ class TestPage:
         assert "not-run" not in page(made.plan(experiments()), folder).ids
 
     def test_each_test_of_a_claim_is_there_with_its_interval(self, folder: Path) -> None:
-        claims = [claim_row(), claim_row(statistic="another", ours=float("nan"), low=float("nan"), high=float("nan"))]
+        claims = [claim_row(), claim_row(metric="another", ours=float("nan"), low=float("nan"), high=float("nan"))]
         found = page(made.plan(experiments()), results(folder, claims=claims))
         assert "-1.23" in found.words
         assert "-2 to -0.5" in found.words
@@ -409,7 +412,7 @@ class TestAnswer:
 
 class TestEscaping:
     def test_words_from_files_are_never_markup(self, folder: Path) -> None:
-        claims = [claim_row(statement=NASTY, statistic=NASTY, published=NASTY)]
+        claims = [claim_row(statement=NASTY, metric=NASTY, published=NASTY)]
         done = results(folder, made.trial(), made.failure(seed=1, error=NASTY), claims=claims)
         pd.DataFrame({NASTY: [NASTY]}).to_csv(folder / "tables" / "MADE-F1.csv", index=False)
         found = page(made.plan(experiments(caption=NASTY), title=NASTY, citation=NASTY), done)

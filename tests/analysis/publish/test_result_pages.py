@@ -8,12 +8,14 @@ import made_evidence as made
 import numpy as np
 import pandas as pd
 import pytest
+from made_runs import claim_test
 
 from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
 from plumbline.analysis.publish.estimates import Estimate, interval, percent, percent_interval, rounded, with_interval
 from plumbline.analysis.publish.figure_kinds import FigureKinds
 from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages, write_result_pages
 from plumbline.analysis.publish.verdicts_on_file import read_claims
+from plumbline.analysis.verdicts.criterion import criterion
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
@@ -30,7 +32,7 @@ ROW = dict.fromkeys(COLUMNS, "") | {
     "claim": "K1",
     "role": "primary",
     "test": "final regret",
-    "statistic": "difference of final regret, a - b on bowl: less than 0",
+    **criterion(claim_test(method="a", baseline="b", metric="regret", task="bowl")),
     "ours": -1.234,
     "low": -2.0,
     "high": -0.5,
@@ -58,8 +60,8 @@ def reference(tmp_path: Path) -> Path:
     """Reference results of one claim and one experiment with five seeds of two methods."""
     claims = [
         ROW,
-        ROW | {"statistic": "difference of final regret, a - b on ridge: less than 0", "outcome": "open", "seeds": 10},
-        ROW | {"role": "secondary", "statistic": "difference of mean regret, a - b on bowl: less than 0", "ours": 7.0},
+        ROW | {"tasks": "ridge", "outcome": "open", "seeds": 10},
+        ROW | {"role": "secondary", "of": "mean", "ours": 7.0},
     ]
     (tmp_path / "E").mkdir()
     pd.DataFrame(claims).to_csv(tmp_path / "claims.csv", index=False)

@@ -10,7 +10,8 @@ from plumbline.analysis.publish.seeds_table import NONE, needed, seeds_table, te
 ROW = {
     "claim": "K1",
     "role": "primary",
-    "statistic": "difference of final regret, a - b on bowl: less than 0",
+    "above": np.nan,
+    "below": 0.0,
     "effect": -0.3,
     "seeds": 50,
     "needed": 40.0,
@@ -40,14 +41,14 @@ def test_seeds_are_those_of_the_parts_that_have_any(seeds: list[float], words: s
 def test_a_telescope_looks_at_the_claimed_side() -> None:
     """-.3 deviations are small for a claim of less, -3 are not; on the other side all are."""
     small, large = {"effect": -0.3}, {"effect": -3.0}
-    other = {"effect": -3.0, "statistic": "difference of final regret, a - b on bowl: greater than 0"}
+    other = {"effect": -3.0, "above": 0.0, "below": np.nan}
     assert telescope(rows(small, large), 5) == "excluded in 1 of 2 parts"
     assert telescope(rows(other), 5) == "excluded in 1 of 1 parts"
 
 
 @pytest.mark.parametrize(
     ("change", "paper"),
-    [({}, 0), ({}, 1), ({}, 50), ({"effect": np.nan}, 5), ({"statistic": "ratio: within 0.8 and 1.25"}, 5)],
+    [({}, 0), ({}, 1), ({}, 50), ({"effect": np.nan}, 5), ({"above": 0.8, "below": 1.25}, 5)],
 )
 def test_without_few_seeds_or_an_effect_there_is_none(change: dict[str, object], paper: int) -> None:
     assert telescope(rows(change), paper) == NONE

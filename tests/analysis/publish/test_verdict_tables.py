@@ -6,7 +6,6 @@ import made_evidence as made
 import pandas as pd
 import pytest
 
-from plumbline.analysis.publish.supported_values import supported_by
 from plumbline.analysis.publish.verdict_tables import (
     ANY_DATA,
     doubt_table,
@@ -21,8 +20,7 @@ from plumbline.analysis.verdicts.verdict import COLUMNS
 
 def test_verdicts_as_markdown() -> None:
     studies = list(made.planned("K2", "K10", "K1").studies.values())
-    (words,) = supported_by(studies[0].claims["K1"])
-    part = made.PART | {"statistic": words}
+    part = made.PART
     rows = [part | {"outcome": "open", "verdict": "partly"}]
     rows += [
         part | {"claim": "K10", "outcome": outcome, "verdict": "partly", "seeds": seeds}
@@ -81,20 +79,14 @@ def test_an_estimate_in_words() -> None:
 
 
 def test_an_estimate_comes_with_what_supports_the_claim() -> None:
-    claim = made.planned("K1").studies["made-up"].claims["K1"]
-    supported = supported_by(claim)
-    (words,) = supported
-    one = pd.DataFrame([made.PART | {"statistic": words, "outcome": "open"}])
-    assert effect(one, supported=supported) == "-1.23 (-2 to 0.05), supports if below 0"
-    two = pd.concat([one, one])
-    assert effect(two, supported=supported).endswith("estimates from -1.23 to -1.23, supports if below 0")
-    beside = pd.concat([one, one.assign(test="another", statistic="of another")])
-    ranged = {**supported, "of another": "0.8 to 1.25"}
-    assert [part.partition(", ")[2] for part in effect(beside, supported=ranged).split("; ")] == [
+    one = pd.DataFrame([made.PART | {"outcome": "open"}])
+    assert effect(one, supported=True) == "-1.23 (-2 to 0.05), supports if below 0"
+    assert effect(pd.concat([one, one]), supported=True).endswith("estimates from -1.23 to -1.23, supports if below 0")
+    beside = pd.concat([one, one.assign(test="another", above=0.8, below=1.25)])
+    assert [part.partition(", ")[2] for part in effect(beside, supported=True).split("; ")] == [
         "supports if below 0",
         "supports if within 0.8 to 1.25",
     ]
-    assert "supports" not in effect(one.assign(statistic="a test that the study has no longer"), supported=supported)
 
 
 def test_where_no_data_could_decide_words_stand_for_the_estimate() -> None:

@@ -80,7 +80,7 @@ class TestFromRecords:
         )
         frame = judge_folder(plan.run.experiments, done)
         assert frame["claim"].tolist() == ["K1", "K3", "K4"]
-        assert not frame["statistic"].str.contains("levy-20").any()
+        assert not frame["tasks"].str.contains("levy-20").any()
 
     def test_no_claims_is_an_empty_table(self, done: Path) -> None:
         frame = judge_folder(made.plan({"E": made.experiment(seeds=6)}).run.experiments, done)

@@ -10,8 +10,8 @@ import pytest
 from made_runs import Numbers, claim_test, runs
 
 from plumbline.analysis.evidence.runs import Runs
+from plumbline.analysis.verdicts.criterion import criterion, describe
 from plumbline.analysis.verdicts.part_results import (
-    describe,
     effect,
     favourable,
     p_of_size,
@@ -103,7 +103,7 @@ class TestMeasure:
         ours, theirs = (by_round(evidence.trials("bowl", name), "regret") for name in ("calibrated", "plain"))
         assert one.found.value == pytest.approx((ours[made.ROUNDS // 2] - theirs[made.ROUNDS]).mean())
         assert one.budget == f"{made.INITIAL + made.ROUNDS // 2} evaluations"
-        assert "calibrated, after 0.5 of its rounds - plain" in describe(test)
+        assert "calibrated, after 0.5 of its rounds - plain" in describe(criterion(test))
 
     def test_from_records(self, folder: Path) -> None:
         from plumbline.analysis.evidence.runs import runs_of
@@ -125,16 +125,6 @@ class TestMeasure:
         }
         assert one.found.value == pytest.approx(np.mean(means["plain"] - means["calibrated"]))
         assert one.budget.endswith(f" evaluations, values in {made.ROUNDS - 1} of {made.ROUNDS} rounds")
-
-
-def test_a_test_in_words() -> None:
-    words = describe(claim_test(statistic="share-above", options={"level": 1.0}, threshold=0.5, direction="greater"))
-    assert words == "share-above of final regret, calibrated - plain on bowl, level 1.0: greater than 0.5"
-    assert "plain" not in describe(claim_test(baseline=None))
-    words = describe(claim_test(of="mean", location="median", direction="within", range=(-1, 1), also=("valley",)))
-    assert words == "median difference of mean regret, calibrated - plain on bowl, valley: within -1 and 1"
-    across = describe(claim_test(method="plain", baseline_task="valley"))
-    assert "plain - plain (of valley) on bowl" in across
 
 
 class TestFacts:
@@ -191,8 +181,8 @@ class TestFacts:
 
 def test_runs_that_end_stuck_are_counted() -> None:
     there = runs(TWO)
-    assert stuck_runs(Stuck(metric="regret", above=2.5), claim_test(), there) == "calibrated 2 of 4, plain 3 of 4"
-    assert stuck_runs(None, claim_test(), there) == ""
+    assert stuck_runs(Stuck(metric="regret", above=2.5), claim_test(), there) == [("calibrated", 2, 4), ("plain", 3, 4)]
+    assert stuck_runs(None, claim_test(), there) == []
 
 
 class TestScale:

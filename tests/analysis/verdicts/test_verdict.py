@@ -1,5 +1,6 @@
 """The table of claims: which tests are judged, and what is told of each."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +183,7 @@ class TestRows:
         assert first["published"] == "much"
         assert first[["preset", "data", "seeds", "paper_seeds"]].tolist() == ["quick", "synthetic", 8, 3]
         assert first["budget"] == f"{made.INITIAL + made.ROUNDS} evaluations"
-        assert first["stuck"] == "calibrated 1 of 8, plain 8 of 8"
+        assert json.loads(first["stuck"]) == [["calibrated", 1, 8], ["plain", 8, 8]]
         assert first[["pattern", "favourable"]].tolist() == [1.0, 1.0]
         assert first["median"] == pytest.approx(-1.0, abs=0.1)
         assert first["detectable"] > 0

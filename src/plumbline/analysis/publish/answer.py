@@ -18,11 +18,8 @@ from plumbline.analysis.outputs import style
 from plumbline.core.files import atomic
 from plumbline.store.published import ANSWER
 
-TEST = re.compile(
-    r"(?:median )?(?P<statistic>difference|distance-difference|ratio) of (?P<of>final|mean) (?P<metric>\w+), "
-    r"(?P<pair>\S+ - (?P<baseline>\S+)) on (?P<task>[\w.-]+)(?:, level [\d.]+)?: "
-)
-"""A test of one method against another on one task, in the words of `describe`."""
+COMPARING = ("difference", "distance-difference", "ratio")
+"""Statistics of one method against another."""
 
 PAPERS = {
     "calibrated": r"calibrated-(\w+) - \1-ml",
@@ -80,9 +77,8 @@ def comparisons(claims: pd.DataFrame, same_methods: Mapping[str, str]) -> pd.Dat
         claims: a table of claims.
         same_methods: one name for methods that differ in their names alone; a name that is not in it is its own.
     """
-    tests = claims["statistic"].str.extract(TEST)
     numbers = ["ours", "low", "high", "seeds", "deviation"]
-    rows = claims[["role", *numbers]].join(tests).dropna(subset="pair").astype(dict.fromkeys(numbers, float))
+    rows = one_against_another(claims).astype(dict.fromkeys(numbers, float))
     rows = rows[np.isfinite(rows["high"] - rows["low"])]
     rows = rows.sort_values("role", key=lambda roles: roles != "primary", kind="stable")
 
@@ -100,6 +96,14 @@ def comparisons(claims: pd.DataFrame, same_methods: Mapping[str, str]) -> pd.Dat
             shown = standardised(kept, kept["metric"].map(signs).astype(float))
             found.append(shown.assign(seeds=kept["seeds"].astype(int), paper=paper, panel=panel))
     return pd.concat(found, ignore_index=True)
+
+
+def one_against_another(claims: pd.DataFrame) -> pd.DataFrame:
+    """Return the tests of whole runs of one method against another on one task, with its `pair` and its `task`."""
+    alone = claims["statistic"].isin(COMPARING) & (claims["of"] != "median") & claims["after"].isna()
+    alone &= (claims["baseline"] != "") & (claims["baseline_task"] == "") & ~claims["tasks"].str.contains(" ")
+    rows = claims[alone]
+    return rows.assign(pair=rows["method"] + " - " + rows["baseline"], task=rows["tasks"])
 
 
 def standardised(rows: pd.DataFrame, signs: pd.Series) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """A page a published claim: its sentence, test, verdict, power and doubts, and room for the authors' reply."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from plumbline.analysis.publish.pages import listed, render, write_pages
 from plumbline.analysis.publish.supported_values import supports
 from plumbline.analysis.publish.verdict_tables import NOT_JUDGED, seeds_of
 from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
-from plumbline.analysis.verdicts.part_results import describe
+from plumbline.analysis.verdicts.criterion import criterion, describe
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.small_sample_rates import DRAWS
 from plumbline.analysis.verdicts.verdict import by_number
@@ -111,6 +112,11 @@ class Part:
     supports: str
     row: dict[Any, Any]
 
+    @property
+    def stuck(self) -> list[tuple[str, int, int]]:
+        """Each method, how many of its runs were stuck, and of how many; empty where the claim does not say when."""
+        return [(name, few, every) for name, few, every in json.loads(self.row["stuck"] or "[]")]
+
 
 def measured(test: ClaimTest, method: str, baseline: str) -> str:
     """The statistic of a test in words."""
@@ -135,6 +141,11 @@ def compared(test: ClaimTest, titles: Titles) -> tuple[str, str]:
     return method, baseline
 
 
+def tests_by_words(claim: Claim) -> dict[str, ClaimTest]:
+    """The tests of a claim, by the sentences that `describe` makes of their rows."""
+    return {describe(criterion(test)): test for test in claim.tests}
+
+
 def parts(claim: Claim, rows: pd.DataFrame, titles: Titles) -> list[Part]:
     """The single tests of a claim that were judged, in the order of the table of claims.
 
@@ -144,18 +155,18 @@ def parts(claim: Claim, rows: pd.DataFrame, titles: Titles) -> list[Part]:
         claim: with its tests.
         rows: of the table of claims, of one role.
     """
-    by_words = {describe(test): test for test in claim.tests}
+    tests = tests_by_words(claim)
     found = []
     for row in rows.to_dict("records"):
-        test = by_words[row["statistic"]]
+        test = tests[describe(row)]
         method, baseline = compared(test, titles)
         both = method if test.baseline is None else f"{method} against {baseline}"
         tasks = listed(titles.tasks(test.tasks))
         words = measured(test, escaped(method), escaped(baseline))
-        found.append(Part(both, tasks, words, supports(test), row))
+        found.append(Part(both, tasks, words, supports(row), row))
     shown = Counter((part.compared, part.tasks, part.measured) for part in found)
     return [
-        replace(part, compared=f"{part.compared} ({by_words[part.row['statistic']].method})")
+        replace(part, compared=f"{part.compared} ({part.row['method']})")
         if shown[part.compared, part.tasks, part.measured] > 1
         else part
         for part in found
@@ -164,15 +175,14 @@ def parts(claim: Claim, rows: pd.DataFrame, titles: Titles) -> list[Part]:
 
 def common(found: Sequence[Part], claim: Claim) -> list[str]:
     """The distinct measurements of several parts, with methods left out where parts compare several pairs."""
-    tests = {describe(test): test for test in claim.tests}
-    kinds: dict[str, set[str]] = {}
+    tests = tests_by_words(claim)
+    kinds: dict[tuple[str, str], list[str]] = {}
     for part in found:
-        test = tests[part.row["statistic"]]
-        general = measured(test, "the first method", "the second method")
-        kinds.setdefault(f"{general}; the claim needs a value {_in(part.supports)}", set()).add(part.measured)
+        general = measured(tests[describe(part.row)], "the first method", "the second method")
+        kinds.setdefault((general, part.supports), []).append(part.measured)
     return [
-        f"{next(iter(own))}; the claim needs a value {general.rpartition(' a value ')[2]}" if len(own) == 1 else general
-        for general, own in kinds.items()
+        f"{own[0] if len(set(own)) == 1 else general}; the claim needs a value {_in(supported)}"
+        for (general, supported), own in kinds.items()
     ]
 
 
@@ -180,11 +190,9 @@ def _in(values: str) -> str:
     return values if values.startswith(("above", "below")) else f"from {values}"
 
 
-def metrics_of(found: list[Part], claim: Claim) -> dict[str, str]:
+def metrics_of(found: list[Part]) -> dict[str, str]:
     """The metrics of several tests, each with its definition."""
-    tests = {describe(test): test for test in claim.tests}
-    names = dict.fromkeys(tests[part.row["statistic"]].metric for part in found)
-    return {name: find_metric(name).summary for name in names}
+    return {name: find_metric(name).summary for name in dict.fromkeys(part.row["metric"] for part in found)}
 
 
 def small_samples(first: pd.Series) -> str:
@@ -223,15 +231,11 @@ def limits(first: pd.Series, claim: Claim) -> list[str]:
 
 def stuck_in_words(found: Sequence[Part], titles: Titles) -> list[str]:
     """How many runs of each method were stuck in each of several tests; methods of one title are named by entry."""
-    lines = [
-        (part.tasks, [entry.rsplit(" ", 3) for entry in part.row["stuck"].split(", ")])
-        for part in found
-        if part.row["stuck"]
-    ]
+    lines = [(part.tasks, part.stuck) for part in found if part.stuck]
     names = tuple(dict.fromkeys(name for _, entries in lines for name, *_ in entries))
     shown = dict(zip(names, titles.methods(names), strict=True))
     return [
-        f"{tasks}: {', '.join(f'{shown[name]} {few} of {all}' for name, few, _, all in entries)}."
+        f"{tasks}: {', '.join(f'{shown[name]} {few} of {every}' for name, few, every in entries)}."
         for tasks, entries in lines
     ]
 
@@ -276,7 +280,7 @@ def claim_page(
         primary=roles["primary"],
         secondary=roles["secondary"],
         tests={role: common(found, claim) for role, found in roles.items()},
-        metrics=metrics_of([*roles["primary"], *roles["secondary"]], claim),
+        metrics=metrics_of([*roles["primary"], *roles["secondary"]]),
         stuck=stuck_in_words(roles["primary"], titles),
         counted=counts([part.row["outcome"] for part in roles["primary"]]),
         small_samples="" if first is None else small_samples(first),

@@ -7,11 +7,19 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from plumbline.analysis.publish.claim_pages import Part, Titles, common, compared, measured, small_samples
+from plumbline.analysis.publish.claim_pages import (
+    Part,
+    Titles,
+    common,
+    compared,
+    measured,
+    small_samples,
+    tests_by_words,
+)
 from plumbline.analysis.publish.pages import listed
 from plumbline.analysis.publish.supported_values import supports
 from plumbline.analysis.publish.verdict_tables import effect, seeds_of
-from plumbline.analysis.verdicts.part_results import describe
+from plumbline.analysis.verdicts.criterion import describe
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.study.claims import Claim, ClaimTest
@@ -164,19 +172,19 @@ def claim_view(study: Study, name: str, rows: pd.DataFrame, doubts: pd.DataFrame
 
 def part_views(claim: Claim | None, rows: pd.DataFrame, titles: Titles) -> tuple[PartView, ...]:
     """Return the tests of one role; of one that the study has no longer only the words of its row are known."""
-    by_words = {describe(test): test for test in claim.tests} if claim else {}
-    return tuple(part_view(by_words.get(row["statistic"]), row, titles) for row in rows.to_dict("records"))
+    tests = tests_by_words(claim) if claim else {}
+    return tuple(part_view(tests.get(describe(row)), row, titles) for row in rows.to_dict("records"))
 
 
 def part_view(test: ClaimTest | None, row: dict[Any, Any], titles: Titles) -> PartView:
     """Return one test from its row in the table of claims."""
     if test is None:
-        return PartView(row["statistic"], "", row["statistic"], "", row, (), None)
+        return PartView(describe(row), "", describe(row), supports(row), row, (), None)
     method, baseline = compared(test, titles)
     both = method if test.baseline is None else f"{method} against {baseline}"
     legends = tuple(titles.method(name) for name in (test.method, test.baseline) if name)
     tasks = listed(titles.tasks(test.tasks))
-    return PartView(both, tasks, measured(test, method, baseline), supports(test), row, legends, lane(test, row))
+    return PartView(both, tasks, measured(test, method, baseline), supports(row), row, legends, lane(test, row))
 
 
 def lane(test: ClaimTest, row: Mapping[str, Any]) -> Lane:

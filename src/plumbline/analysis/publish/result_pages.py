@@ -37,6 +37,7 @@ from plumbline.analysis.publish.verdict_tables import (
     words_table,
 )
 from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
+from plumbline.analysis.verdicts.criterion import describe
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.core.errors import PlumblineError, unknown
@@ -299,7 +300,7 @@ class ReferenceNumbers:
         return rows
 
     def _words(self, rows: pd.DataFrame) -> pd.Series:
-        return rows["role"] + ": " + rows["test"] + ": " + rows["statistic"]
+        return rows["role"] + ": " + rows["test"] + ": " + [describe(row) for row in rows.to_dict("records")]
 
     def _told(self, claim: str, words: Iterable[str]) -> pd.DataFrame:
         """The tests that have all of these words; the primary ones where any has."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from plumbline.analysis.publish.claim_pages import Titles, compared, measured
 from plumbline.analysis.publish.supported_values import supports
+from plumbline.analysis.verdicts.criterion import criterion
 from plumbline.analysis.verdicts.judge import ReadyClaim, ready_claims, runs_from_reference
 from plumbline.analysis.verdicts.part_results import numbers_of, samples
 from plumbline.analysis.verdicts.verdict import FEW_SEEDS
@@ -85,7 +86,7 @@ def part(test: ClaimTest, tables: Sequence[pd.DataFrame], seeds: list[int], titl
     return {
         "words": f"{' against '.join(dict.fromkeys(methods))} on {', '.join(tasks)}",
         "measured": measured(test, *methods).replace("`", ""),
-        "supports": supports(test),
+        "supports": supports(criterion(test)),
         "low": test.range[0] if test.range else test.threshold if test.direction == "greater" else None,
         "high": test.range[1] if test.range else test.threshold if test.direction == "less" else None,
         "location": test.location,

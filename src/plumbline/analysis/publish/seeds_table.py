@@ -1,7 +1,6 @@
 """How many seeds a document has, how many it would have needed, and what the difference did, as a table."""
 
 import math
-import re
 from collections.abc import Iterable
 
 import pandas as pd
@@ -13,9 +12,6 @@ from plumbline.statistics.telescope import p_of_telescope
 from plumbline.study.experiments import Study
 
 NONE = "–"
-
-EXPECTED = re.compile(r": (less|greater) than ")
-"""The claimed side, in the words of `describe`."""
 
 
 def seeds_table(studies: Iterable[Study], claims: pd.DataFrame) -> str:
@@ -51,8 +47,9 @@ def needed(tests: pd.DataFrame) -> str:
 
 def telescope(tests: pd.DataFrame, paper: int) -> str:
     """Return of how many parts an effect is excluded that the paper's seeds would have seen one time in three."""
-    sides = tests["statistic"].str.extract(EXPECTED)[0].map({"less": -1.0, "greater": 1.0})
-    found = pd.DataFrame({"effect": sides * tests["effect"], "seeds": tests["seeds"]}).dropna()
+    sided = tests[tests["above"].isna() | tests["below"].isna()]
+    sides = sided["below"].isna().map({False: -1.0, True: 1.0})
+    found = pd.DataFrame({"effect": sides * sided["effect"], "seeds": sided["seeds"]}).dropna()
     if paper < 2 or found.empty or not (tests["seeds"] > paper).all():
         return NONE
     pairs = zip(found["effect"], found["seeds"], strict=True)

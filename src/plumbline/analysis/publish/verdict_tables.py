@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 
 import pandas as pd
 
 from plumbline.analysis.comparisons.numbers import short
 from plumbline.analysis.publish.markdown import cell, with_bold
-from plumbline.analysis.publish.supported_values import supported_by, supports_if
+from plumbline.analysis.publish.supported_values import supports_if
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.core.words import counted
@@ -26,9 +25,6 @@ ALL = "**all**"
 ANY_DATA = "any data support the claim"
 """In the place of an estimate that no data could turn against the claim: its size says nothing."""
 
-UNSAID: Mapping[str, str] = MappingProxyType({})
-"""Of estimates without the values that support the claim."""
-
 IN_DOUBT = "in doubt"
 """Beside a doubtful verdict."""
 
@@ -39,13 +35,13 @@ def claims_of(studies: Iterable[Study]) -> list[tuple[str, Claim]]:
     return sorted(claims, key=lambda one: by_number(one[0]))
 
 
-def effect(tests: pd.DataFrame, named: bool = True, supported: Mapping[str, str] = UNSAID) -> str:
+def effect(tests: pd.DataFrame, named: bool = True, supported: bool = False) -> str:
     """Return the estimate of a claim's primary test in words, with stand-in data and experiments that were not run.
 
     Args:
         tests: the rows of its parts.
         named: whether experiments that were not run are named, or only counted.
-        supported: the values that support the claim, by the words of a part's statistic.
+        supported: whether the values that support the claim are said.
     """
     first = tests.iloc[0]
     besides = [excluded_sizes(tests)]
@@ -55,21 +51,21 @@ def effect(tests: pd.DataFrame, named: bool = True, supported: Mapping[str, str]
     return "; ".join(filter(None, [parts_in_words(tests, supported), *besides]))
 
 
-def parts_in_words(tests: pd.DataFrame, supported: Mapping[str, str] = UNSAID) -> str:
+def parts_in_words(tests: pd.DataFrame, supported: bool) -> str:
     """Return which parts hold and which do not, by what they measure: of one part the estimate alone."""
     if tests["verdict"].iloc[0] == "cannot fail":
         return ANY_DATA
     if len(tests) == 1:
-        return _joined(estimate_or_reason(tests.iloc[0]), supports_if(tests, supported))
+        return _joined(estimate_or_reason(tests.iloc[0]), supports_if(tests) if supported else "")
     groups = [(str(name), some) for name, some in tests.groupby("test", sort=False)]
     if len(groups) == 1:
         least, most = tests["ours"].min(), tests["ours"].max()
         words = f"{counts(tests['outcome'])} of {len(tests)} parts, with estimates from {short(least)} to {short(most)}"
-        return _joined(words, supports_if(tests, supported))
+        return _joined(words, supports_if(tests) if supported else "")
     return "; ".join(
         _joined(
             f"{name}: {counts(some['outcome'])}" + f" ({estimate_or_reason(some.iloc[0])})" * (len(some) == 1),
-            supports_if(some, supported),
+            supports_if(some) if supported else "",
         )
         for name, some in groups
     )
@@ -126,7 +122,7 @@ def verdict_rows(
             tests = tests_of[name]
             verdict, names = tests["verdict"].iloc[0], tests["test"].unique()
             test = names[0] if len(names) == 1 else f"{len(names)} quantities"
-            cells = [verdict, name in doubted, test, effect(tests, named, supported_by(claim)), seeds_of(tests)]
+            cells = [verdict, name in doubted, test, effect(tests, named, supported=True), seeds_of(tests)]
             experiments = tests["experiments"].iloc[0].split()
         rows.append([name, paper_of[name], claim.statement, *cells, claim.seeds, ", ".join(experiments)])
     columns = ["claim", "paper", "statement", "verdict", "in_doubt", "measured", "estimate", "seeds", "paper_seeds"]

@@ -12,7 +12,10 @@ from plumbline.core.places import filed
 from plumbline.store.published import DOUBTS
 from plumbline.study.verdicts import OUTCOMES, VERDICTS
 
-WORDS = ("missing", "sentence", "test", "published", "because", "stuck")
+WORDS = (
+    *("missing", "sentence", "test", "published", "because", "stuck"),
+    *("baseline", "baseline_task", "options"),
+)
 """Columns of a table of claims that may be empty, and are no numbers."""
 
 

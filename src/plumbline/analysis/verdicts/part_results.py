@@ -1,4 +1,4 @@
-"""Results of single tests of claims: values by seed, the inference from them, and descriptions in words."""
+"""Results of single tests of claims: values by seed, and the inference from them."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -154,21 +154,6 @@ def p_of_size(one: PartResult, size: Size | None, name: str) -> float:
     return found.p_above(size.given) if one.test.direction == "less" else found.p_below(size.given)
 
 
-def describe(test: ClaimTest) -> str:
-    """Return a test in words."""
-    against = f" - {test.baseline}" if test.baseline else ""
-    against += f" (of {test.baseline_task})" if test.baseline_task else ""
-    options = "".join(f", {key} {value}" for key, value in test.options.items())
-    location = "median " if test.location == "median" else ""
-    number = {"last": "final", "mean": "mean", "median": "median"}[test.of]
-    shortened = f", after {test.after:.3g} of its rounds" if test.after else ""
-    expected = f"{test.direction} than {test.threshold:g}"
-    if test.range is not None:
-        expected = f"within {test.range[0]:g} and {test.range[1]:g}"
-    measured = f"{location}{test.statistic} of {number} {test.metric}, {test.method}{shortened}{against}"
-    return f"{measured} on {', '.join(test.tasks)}{options}: {expected}"
-
-
 def favourable(test: ClaimTest, found: Inference) -> float:
     """Return the share of seeds on the claimed side, ties by half; NaN where a seed alone is on none."""
     if test.range is not None:
@@ -187,12 +172,9 @@ def effect(test: ClaimTest, found: Inference) -> float:
     return float(away.mean() / spread) if spread > 0 else np.nan
 
 
-def stuck_runs(stuck: Stuck | None, test: ClaimTest, runs: Runs) -> str:
-    """Return the numbers of stuck runs of a test's methods, in words; empty where the claim does not define them."""
+def stuck_runs(stuck: Stuck | None, test: ClaimTest, runs: Runs) -> list[tuple[str, int, int]]:
+    """Return each of a test's methods, how many of its runs were stuck, and of how many; empty if no run can be."""
     if stuck is None:
-        return ""
-    counted = []
-    for task, method in dict.fromkeys(test.trials):
-        last = runs(task, method, stuck.metric)["last"]
-        counted.append(f"{method} {int((last > stuck.above).sum())} of {len(last)}")
-    return ", ".join(counted)
+        return []
+    lasts = [(method, runs(task, method, stuck.metric)["last"]) for task, method in dict.fromkeys(test.trials)]
+    return [(method, int((last > stuck.above).sum()), len(last)) for method, last in lasts]

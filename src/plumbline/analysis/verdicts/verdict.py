@@ -1,12 +1,14 @@
 """The table of claims: which tests are judged, and what is told of each."""
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from plumbline.analysis.evidence.runs import RunName, Runs
-from plumbline.analysis.verdicts.part_results import PartResult, describe, effect, favourable, part_result, stuck_runs
+from plumbline.analysis.verdicts.criterion import CRITERION, criterion
+from plumbline.analysis.verdicts.part_results import PartResult, effect, favourable, part_result, stuck_runs
 from plumbline.analysis.verdicts.rule import Judgement, judgements, verdict
 from plumbline.analysis.verdicts.seeds_needed import seeds_needed
 from plumbline.analysis.verdicts.small_sample_rates import chance_rate, claimed_rate
@@ -22,7 +24,7 @@ COLUMNS = [
     "sentence",
     "role",
     "test",
-    "statistic",
+    *CRITERION,
     "published",
     "ours",
     "low",
@@ -49,7 +51,8 @@ COLUMNS = [
 ]
 """Columns of the table of claims, which has one row a test; columns after `outcome` are of the claim.
 
-Spaces separate the names of `experiments`, and of the `missing` ones, which were not run.
+Spaces separate the names of `experiments`, and of the `missing` ones, which were not run. `stuck` is JSON: of each
+method its name, how many of its runs were stuck, and of how many.
 `p` is the probability on the side of the estimate after Holm's correction; `median` is that of the seeds' differences
 (ratios, values), `favourable` the share of seeds on the claimed side, `effect` the distance to the threshold in
 standard deviations of a seed, `deviation` this standard deviation in units of `ours`, of a share one half, and
@@ -119,7 +122,7 @@ def row(one: PartResult, judged: Judgement, parts: int) -> dict[str, Any]:
     low, high = one.found.interval()
     return {
         "test": one.test.name,
-        "statistic": describe(one.test),
+        **criterion(one.test),
         "published": str(one.test.published),
         "ours": one.found.value,
         "low": low,
@@ -186,9 +189,10 @@ def claim_rows(
     }
     if claim.beyond is not None:
         shared["verdict"] = claim.beyond.verdict
-    rows = [
-        {**shared, "role": role, **row(one, judgement, len(results)), "stuck": stuck_runs(claim.stuck, one.test, runs)}
-        for role, results in by_role.items()
-        for one, judgement in zip(results, found[role], strict=True)
-    ]
+    rows = []
+    for role, results in by_role.items():
+        for one, judgement in zip(results, found[role], strict=True):
+            stuck = stuck_runs(claim.stuck, one.test, runs)
+            about = {"role": role, "stuck": json.dumps(stuck) if stuck else ""}
+            rows.append({**shared, **about, **row(one, judgement, len(results))})
     return pd.DataFrame(rows, columns=COLUMNS)
