@@ -7,8 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from method_cases import CASES, Case, outcomes_for
 from situations import QUICK, box, objective, rows, table
-from test_base_contract import CASES, Case, outcomes_for
 
 from plumbline.core.history import History
 from plumbline.methods.ask import AskRequest
