@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 import yaml
+from command_line import TASKS
 from own_packages import write_package
 
 from plumbline.cli.skeletons import write_skeleton
@@ -28,10 +29,6 @@ METHODS = """
 dice: {name: random}
 flaky: {name: flaky}
 bound: {name: ucb, options: {search: {restarts: 1, raw_samples: 8, maxiter: 5}}}
-"""
-TASKS = """
-branin: {problem: branin, initial: {design: uniform, size: 3}, rounds: 2}
-forrester: {problem: forrester, initial: {design: uniform, size: 3}, rounds: 1}
 """
 STUDY = """
 study: tiny

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lockstep_cases import assert_same_proposal
 from method_cases import CASES, Case, outcomes_for
 from situations import QUICK, box, objective, rows, table
 
@@ -55,12 +56,8 @@ def answers(asked: list[AskRequest]) -> list[Proposal]:
 def assert_the_same(case: Case, domain: Domain, histories: list[History], q: int) -> None:
     apart, joint = (requests(case, domain, histories, q, size) for size in (1, TOGETHER))
     for alone, one, theirs, its in zip(answers(apart), answers(joint), apart, joint, strict=True):
-        assert torch.equal(one.X, alone.X)
-        assert one.notes == alone.notes
+        assert_same_proposal(one, alone)
         assert its.events == theirs.events
-        assert (one.ends is None) == (alone.ends is None)
-        if one.ends is not None and alone.ends is not None:
-            assert torch.equal(one.ends, alone.ends)
         assert torch.equal(its.stream.get_state(), theirs.stream.get_state())
         assert its.method.state_dict().keys() == theirs.method.state_dict().keys()  # type: ignore[attr-defined]
 

@@ -1,6 +1,5 @@
 """Expected hypervolumes against BoTorch's on the same processes, their gradients against autograd's."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -35,15 +34,6 @@ pytestmark = [
 
 S, SEED = 16, 7
 KINDS = ["expected", "noisy"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def in_python() -> Iterator[None]:
-    """BoTorch's own automatic differentiation, not the extension that it compiles where there is a compiler."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logei, "_C", None)
-        patch.setattr(logei, "_load_attempted", True)
-        yield
 
 
 def somewhere(*shape: int, seed: int = 0) -> Tensor:

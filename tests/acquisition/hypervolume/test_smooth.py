@@ -1,7 +1,5 @@
 """The smooth hypervolume of draws against BoTorch's of the same draws, and its derivatives against autograd's."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from botorch.acquisition.logei import TAU_MAX
@@ -15,15 +13,6 @@ from plumbline.acquisition.hypervolume.improvement import free_cells, hypervolum
 from plumbline.acquisition.hypervolume.smooth import AT_ONCE, OfOutcomes, cells_between, log_hypervolume_improvement
 
 S = 16
-
-
-@pytest.fixture(autouse=True, scope="module")
-def in_python() -> Iterator[None]:
-    """BoTorch's own automatic differentiation, not the extension that it compiles where there is a compiler."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logei, "_C", None)
-        patch.setattr(logei, "_load_attempted", True)
-        yield
 
 
 def uniform(*shape: int, seed: int) -> Tensor:

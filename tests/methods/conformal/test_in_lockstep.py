@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lockstep_cases import assert_same_proposal
 from situations import BOX, QUICK_CONFORMAL, box, objective, rows, table
 
 from plumbline.core.history import History
@@ -46,12 +47,8 @@ def assert_the_same(
     for alone, one, theirs, its in answers:
         assert isinstance(alone, Proposal), alone
         assert isinstance(one, Proposal), one
-        assert torch.equal(one.X, alone.X)
-        assert one.notes == alone.notes
+        assert_same_proposal(one, alone)
         assert its.events == theirs.events
-        assert (one.ends is None) == (alone.ends is None)
-        if one.ends is not None and alone.ends is not None:
-            assert torch.equal(one.ends, alone.ends)
         assert torch.equal(its.stream.get_state(), theirs.stream.get_state())
         assert one.acquisition is not None
         assert alone.acquisition is not None
