@@ -8,7 +8,7 @@ from plumbline.api.arguments import checked
 from plumbline.api.repository import find_repository, find_study
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.places import ATLAS, REFERENCE, on_file
-from plumbline.store.published import PublishedExperiment
+from plumbline.store.reference_files import ExperimentFiles
 from plumbline.study.claims import split_metric
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def runs_by_column(experiment: str, folder: str | Path | None = None, metric: st
         return _of_records(find_study(repository, experiment)[1], experiment, Path(folder), metric)
     from plumbline.analysis.verdicts.judge import runs_from_reference
 
-    home = PublishedExperiment(on_file(REFERENCE / experiment))
+    home = ExperimentFiles(on_file(REFERENCE / experiment))
     found = runs_from_reference(home.folder.parent, experiment)
     if found is None:
         find_study(repository, experiment)

@@ -11,7 +11,7 @@ from plumbline.core.libraries import absent
 from plumbline.core.places import ATLAS, REFERENCE, STUDIES, on_file
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.schema_options import Option, options_of
-from plumbline.store.published import CLAIMS
+from plumbline.store.reference_files import CLAIMS
 from plumbline.study.experiments import Preset, Study, in_atlas, load_study
 from plumbline.study.methods_and_tasks import load_methods_and_tasks
 

@@ -11,7 +11,7 @@ from plumbline.analysis.comparisons.numbers import NOTHING, probability, short
 from plumbline.cli.app import USE, DataOption, app, path_option, say_written
 from plumbline.core.errors import PlumblineError
 from plumbline.core.words import counted
-from plumbline.store.published import EditionFiles
+from plumbline.store.reference_files import EditionFiles
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -85,7 +85,7 @@ def _atlas_names() -> list[str]:
     from csv import DictReader
 
     from plumbline.core.places import ATLAS, on_file
-    from plumbline.store.published import EditionFiles
+    from plumbline.store.reference_files import EditionFiles
 
     with EditionFiles(on_file(ATLAS)).tasks.open(encoding="utf-8", newline="") as file:
         rows = [*DictReader(file)]

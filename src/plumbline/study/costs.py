@@ -17,7 +17,7 @@ from plumbline.core.options import Options, parse
 from plumbline.core.places import ATLAS, REFERENCE, on_file
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import trial_key
-from plumbline.store.published import COSTS, EditionFiles
+from plumbline.store.reference_files import COSTS, EditionFiles
 from plumbline.store.spec import TrialSpec
 from plumbline.study.resolved import ResolvedRun, job_resources
 

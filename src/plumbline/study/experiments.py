@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import Options, distinct, parse, read_yaml
 from plumbline.registry.references import LONGEST_LABEL
-from plumbline.store.published import EditionFiles
+from plumbline.store.reference_files import EditionFiles
 from plumbline.store.spec import Diagnostics
 from plumbline.study.claims import Claim
 from plumbline.study.inheritance import inherit

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from plumbline.core.files import digest_of
 from plumbline.registry.references import short_digest
-from plumbline.store.published import CLAIMS
+from plumbline.store.reference_files import CLAIMS
 from plumbline.study.resolved import ResolvedExperiment
 from plumbline.tracking.drafts import Draft
 from plumbline.tracking.runs import KIND, milliseconds

@@ -22,8 +22,8 @@ from plumbline.analysis.publish.explorer import (
     metrics_of,
     thinned,
 )
-from plumbline.store.published import PublishedExperiment
 from plumbline.store.records import write_frame
+from plumbline.store.reference_files import ExperimentFiles
 
 CURVES = {"kind": "curves", "options": {"rows": [{"metric": "regret", "label": "regret"}]}}
 
@@ -70,14 +70,14 @@ class TestOnFile:
     def explored(self, folder: Path) -> dict[str, Any] | None:
         plan = made.plan({})
         costs = {("forrester", "no-entry"): 0.5}
-        return explored_on_file(PublishedExperiment(folder / "E"), costs, plan.library, Titles(plan.library))
+        return explored_on_file(ExperimentFiles(folder / "E"), costs, plan.library, Titles(plan.library))
 
     @pytest.fixture
     def first(self, folder: Path) -> int:
         """Evaluations of the initial design of a task with reference means."""
         of = {"task": "forrester", "method": "no-entry", "metric": "old", "standard_error": 0.1, "seeds": 50}
         frame = pd.DataFrame([of | {"iteration": i, "mean": i / 3} for i in range(3)])
-        write_frame(PublishedExperiment(folder / "E").curves, frame)
+        write_frame(ExperimentFiles(folder / "E").curves, frame)
         return made.plan({}).library.tasks["forrester"].budget.initial.size
 
     def test_means(self, folder: Path, first: int) -> None:
@@ -95,7 +95,7 @@ class TestOnFile:
         of = {"task": "forrester", "method": "no-entry", "metric": "old"}
         rows = [(4, 0, 9.0), (4, 2, 7.0), (5, 1, 3.0), (5, 2, 3.0)]
         frame = pd.DataFrame([of | {"seed": seed, "iteration": at, "value": value} for seed, at, value in rows])
-        write_frame(PublishedExperiment(folder / "E").rounds, frame)
+        write_frame(ExperimentFiles(folder / "E").rounds, frame)
         found = self.explored(folder)
         assert found is not None
         (run,) = found["runs"]

@@ -24,8 +24,8 @@ from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.store.folder import TrialFolder
 from plumbline.store.provenance import METADATA_KEY
-from plumbline.store.published import PublishedExperiment
 from plumbline.store.records import read_table, write_table
+from plumbline.store.reference_files import ExperimentFiles
 from plumbline.study.plan import Plan
 
 
@@ -82,7 +82,7 @@ def test_figures_are_kept_in_fewer_colours_all_near_their_own(tmp_path: Path) ->
             right.fill_between(np.arange(50), i / 9, i / 9 + 0.3, color=PALETTE[name], alpha=0.15)
         figure.savefig(tmp_path / "E.png")
         plt.close(figure)
-    home = PublishedExperiment(tmp_path / "E")
+    home = ExperimentFiles(tmp_path / "E")
     home.folder.mkdir()
     keep_figure(tmp_path / "E.png", home.folder)
     drawn, kept = (np.asarray(Image.open(path).convert("RGB")) for path in (tmp_path / "E.png", home.figure))
@@ -111,7 +111,7 @@ def test_single_runs_are_kept_by_round_whether_or_not_they_are_drawn(
         assert places == sorted(places), "run by run"
         assert asked <= set(places)
     assert (tmp_path / "reference/E/provenance.json").is_file()
-    shown = explored_on_file(PublishedExperiment(tmp_path / "reference/E"), {}, plan.library, Titles(plan.library))
+    shown = explored_on_file(ExperimentFiles(tmp_path / "reference/E"), {}, plan.library, Titles(plan.library))
     assert shown is not None
     assert all("values" in run for run in shown["runs"]), "readers see single seeds"
 

@@ -12,7 +12,7 @@ from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.criterion import CRITERION, criterion, describe
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.places import REFERENCE
-from plumbline.store.published import CLAIMS
+from plumbline.store.reference_files import CLAIMS
 
 SHARE: dict[str, Any] = {
     "statistic": "share-above",

@@ -19,8 +19,8 @@ from plumbline.analysis.verdicts.judge import (
 )
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
-from plumbline.store.published import PublishedExperiment
 from plumbline.store.records import write_frame
+from plumbline.store.reference_files import ExperimentFiles
 
 TEST = made.TEST | {"task": "forrester"}
 BETTER: dict[str, Any] = {
@@ -40,8 +40,8 @@ def write(folder: Path, *trials: Any, name: str = "E") -> Path:
 def keep(reference: Path, runs: ExperimentRuns, name: str = "E") -> None:
     """Keep runs as `plumbline reference` does."""
     (reference / name).mkdir(parents=True)
-    write_frame(PublishedExperiment(reference / name).runs, runs.runs)
-    PublishedExperiment(reference / name).provenance.write_text(json.dumps({"preset": runs.preset, "data": runs.data}))
+    write_frame(ExperimentFiles(reference / name).runs, runs.runs)
+    ExperimentFiles(reference / name).provenance.write_text(json.dumps({"preset": runs.preset, "data": runs.data}))
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ class TestFromWhatIsKept:
 
     def test_a_table_of_something_else_is_one_line(self, done: Path, folder: Path) -> None:
         keep(folder / "kept", runs_from_records(self.PLAN().resolve("E"), done / "records/E.parquet"))
-        path = PublishedExperiment(folder / "kept" / "E").runs
+        path = ExperimentFiles(folder / "kept" / "E").runs
         write_frame(path, pd.DataFrame({"task": ["forrester"], "method": ["plain"]}))
         with pytest.raises(PlumblineError, match=r"kept/E/E-runs\.parquet has no column"):
             runs_from_reference(folder / "kept", "E")

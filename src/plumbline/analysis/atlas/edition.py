@@ -19,8 +19,8 @@ from plumbline.analysis.atlas.starts import first_apart
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import atomic, read_csv, read_json, write_text
 from plumbline.core.locks import locked_folder
-from plumbline.store.published import EditionFiles
 from plumbline.store.records import read_table
+from plumbline.store.reference_files import EditionFiles
 
 EDITION = "2026.12"
 """Of the files that this version of plumbline reads and writes."""

@@ -15,7 +15,7 @@ from plumbline.analysis.atlas.interventions import INTERVENTIONS, PLACEBOS, Find
 from plumbline.analysis.comparisons.numbers import probability
 from plumbline.analysis.outputs import style
 from plumbline.core.files import atomic
-from plumbline.store.published import EditionFiles
+from plumbline.store.reference_files import EditionFiles
 
 PANELS = {
     "calibration_error": ("Are its forecasts\nbetter calibrated?", "difference in calibration error"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.core.files import read_json
-from plumbline.store.published import PublishedExperiment
+from plumbline.store.reference_files import ExperimentFiles
 
 FORMER_VARIANTS = "former_variants"
 """Key of the departures in a provenance, by method."""
@@ -34,6 +34,6 @@ def former_in_words(folder: Path, methods: Iterable[str]) -> str:
         folder: of an experiment's reference results, which have a provenance.
         methods: entries whose runs are shown.
     """
-    former = former_definitions(read_json(PublishedExperiment(folder).provenance), methods)
+    former = former_definitions(read_json(ExperimentFiles(folder).provenance), methods)
     each = "; ".join(f"{method} ran with the departures {departures}" for method, departures in former.items())
     return f"{each}: its definition has changed since" if each else ""

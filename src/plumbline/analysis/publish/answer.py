@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from plumbline.analysis.outputs import style
 from plumbline.core.files import atomic
-from plumbline.store.published import ANSWER
+from plumbline.store.reference_files import ANSWER
 
 COMPARING = ("difference", "distance-difference", "ratio")
 """Statistics of one method against another."""

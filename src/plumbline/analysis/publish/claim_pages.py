@@ -21,7 +21,7 @@ from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.small_sample_rates import DRAWS
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.metrics.registry import find_metric
-from plumbline.store.published import CLAIMS, drawn
+from plumbline.store.reference_files import CLAIMS, drawn
 from plumbline.study.claims import Claim, ClaimTest
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks

@@ -20,8 +20,8 @@ from plumbline.core.libraries import installed_version
 from plumbline.core.places import own, shipped
 from plumbline.core.words import counted
 from plumbline.store.folder import TrialFolder
-from plumbline.store.published import CLAIMS
 from plumbline.store.records import read_table
+from plumbline.store.reference_files import CLAIMS
 from plumbline.study.resolved import ResolvedRun
 from plumbline.study.settings import Config, read_config, summary_folder
 

@@ -16,7 +16,7 @@ from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN
 from plumbline.core.files import read_csv, read_json
 from plumbline.core.places import filed
-from plumbline.store.published import CLAIMS, COSTS, PublishedExperiment
+from plumbline.store.reference_files import CLAIMS, COSTS, ExperimentFiles
 from plumbline.study.experiments import Experiment, Preset, Study, in_atlas
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import pairs
@@ -41,7 +41,7 @@ class Kept:
         figure: whether there is one.
     """
 
-    files: PublishedExperiment
+    files: ExperimentFiles
     about: dict[str, Any] | None
     table: pd.DataFrame | None
     figure: bool
@@ -49,7 +49,7 @@ class Kept:
 
 def kept(reference: Path, name: str) -> Kept:
     """What is kept of an experiment among the reference results."""
-    files = PublishedExperiment(filed(reference / name))
+    files = ExperimentFiles(filed(reference / name))
     abouts = files.provenances
     return Kept(
         files,

@@ -19,8 +19,8 @@ from plumbline.analysis.publish.reference import PAIR
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv
 from plumbline.metrics.registry import by_round, columns_of, find_metric
-from plumbline.store.published import PublishedExperiment
 from plumbline.store.records import read_table
+from plumbline.store.reference_files import ExperimentFiles
 from plumbline.study.legends import Legend
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import ResolvedExperiment
@@ -94,7 +94,7 @@ def _run(found: Evidence, task: str, method: str, metrics: Sequence[str]) -> dic
 
 
 def explored_on_file(
-    files: PublishedExperiment, costs: Mapping[tuple[str, str], float], entries: MethodsAndTasks, titles: Titles
+    files: ExperimentFiles, costs: Mapping[tuple[str, str], float], entries: MethodsAndTasks, titles: Titles
 ) -> Explored | None:
     """Return the reference curves of an experiment: of single seeds where those are kept, else means; None without any.
 

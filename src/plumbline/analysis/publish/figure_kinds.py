@@ -10,7 +10,7 @@ from plumbline.analysis.publish.markdown import escaped
 from plumbline.analysis.publish.result_pages import LINK
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.registry.catalogue import catalogue
-from plumbline.store.published import PublishedExperiment
+from plumbline.store.reference_files import ExperimentFiles
 from plumbline.study.experiments import Experiment, Study
 from plumbline.study.schemas import option_table
 
@@ -64,7 +64,7 @@ class FigureKinds:
         experiment = self._experiments[name]
         if experiment.figure is None or experiment.figure.kind != kind:
             raise PlumblineError(f"the figure of {name} is not of the kind {kind}: name an experiment that has one")
-        if not PublishedExperiment(self._reference / name).figure.is_file():
+        if not ExperimentFiles(self._reference / name).figure.is_file():
             raise PlumblineError(f"{name} has no reference figure: name an experiment that has one")
         return experiment
 

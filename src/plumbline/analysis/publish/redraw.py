@@ -16,8 +16,8 @@ from plumbline.analysis.outputs.draw import budget_label, draw
 from plumbline.analysis.publish.reference import keep_figure
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv, read_json
-from plumbline.store.published import PublishedExperiment, drawn
 from plumbline.store.records import read_table
+from plumbline.store.reference_files import ExperimentFiles, drawn
 from plumbline.study.plan import Plan
 from plumbline.study.resolved import STANDS_IN, ResolvedExperiment
 
@@ -69,8 +69,8 @@ def runs_on_file(reference: Path, name: str, about: Mapping[str, Any], evaluatio
         about: its provenance.
         evaluations: of its trials, by task, method and seed.
     """
-    found = [read_parquet(PublishedExperiment(reference / name).runs)]
-    for home in map(PublishedExperiment, sorted(reference.iterdir())):
+    found = [read_parquet(ExperimentFiles(reference / name).runs)]
+    for home in map(ExperimentFiles, sorted(reference.iterdir())):
         if home.name != name and home.runs.is_file():
             other = read_json(home.provenance)
             if all(other[fact] == about[fact] for fact in SAME):
@@ -87,7 +87,7 @@ def evidence_on_file(resolved: ResolvedExperiment, reference: Path) -> Evidence:
         PlumblineError: its grid has changed since.
     """
     name = resolved.name
-    home = PublishedExperiment(reference / name)
+    home = ExperimentFiles(reference / name)
     found = Evidence(
         illustration=read_parquet(home.illustration),
         legends=resolved.legends,
@@ -124,7 +124,7 @@ def redraw(settings: Settings, reference: Path, names: Sequence[str] = ()) -> It
     """
     there = drawn(reference)
     for name in names or there:
-        home = PublishedExperiment(reference / name)
+        home = ExperimentFiles(reference / name)
         if name not in there:
             raise PlumblineError(f"no figure of {name} in {reference}: keep one (plumbline reference {name})")
         about = read_json(next(iter(home.provenances), home.provenance))

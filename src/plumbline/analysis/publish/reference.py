@@ -24,8 +24,8 @@ from plumbline.metrics.registry import METRICS, by_round, columns_of
 from plumbline.statistics.over_seeds import mean_and_standard_error
 from plumbline.store.folder import TrialFolder
 from plumbline.store.provenance import read_provenance
-from plumbline.store.published import CLAIMS, COSTS, SMALL_SAMPLES, PublishedExperiment
 from plumbline.store.records import read_table, write_frame
+from plumbline.store.reference_files import CLAIMS, COSTS, SMALL_SAMPLES, ExperimentFiles
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks
 from plumbline.study.resolved import ResolvedExperiment
@@ -140,13 +140,13 @@ def keep_figure(path: Path, home: Path) -> None:
             drawn = figure.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
     except (OSError, SyntaxError, ValueError) as error:
         raise PlumblineError(f"{path} is no whole picture: delete it, and draw it again") from error
-    with atomic(PublishedExperiment(home).figure) as part:
+    with atomic(ExperimentFiles(home).figure) as part:
         drawn.save(part, format="png", optimize=True)
 
 
 def keep_illustration(path: Path, home: Path, preset: str) -> None:
     """Copy an illustration to the folder of its experiment: a table, and where it comes from, with its preset."""
-    table, files = read_table(path), PublishedExperiment(home)
+    table, files = read_table(path), ExperimentFiles(home)
     shown = table.to_pandas()
     write_frame(
         files.illustration,
@@ -197,7 +197,7 @@ def keep(
 
 def swap(new: Path, home: Path) -> None:
     """Put the folder `new` in place of `home`; files that no experiment leaves there, such as notes, stay."""
-    made = {path.name for path in new.iterdir()} | {path.name for path in PublishedExperiment(home).files}
+    made = {path.name for path in new.iterdir()} | {path.name for path in ExperimentFiles(home).files}
     if home.is_dir():
         for path in home.iterdir():
             if path.name not in made:
@@ -214,7 +214,7 @@ def swap(new: Path, home: Path) -> None:
 
 def refuse_lesser(name: str, home: Path, new: Path) -> None:
     """Raise PlumblineError where kept results are of more seeds, of another preset, or of other data than new ones."""
-    before, after = PublishedExperiment(home).provenance, PublishedExperiment(new).provenance
+    before, after = ExperimentFiles(home).provenance, ExperimentFiles(new).provenance
     if not before.is_file():
         return
     needs, remedy = ("preset", "data", "seeds"), f"{KEEP_AGAIN}, or --replace it"
@@ -242,7 +242,7 @@ def gather(resolved: ResolvedExperiment, folder: Path, store: Path, home: Path) 
     Raises:
         PlumblineError: as `keep`.
     """
-    name, kept, files = resolved.name, metrics_by_round(resolved), PublishedExperiment(home)
+    name, kept, files = resolved.name, metrics_by_round(resolved), ExperimentFiles(home)
     columns = (*columns_of(kept), "round_seconds")
     found = evidence_of(resolved, columns, folder / "records" / f"{name}.parquet" if resolved.trials else None)
     if len(found.failures):

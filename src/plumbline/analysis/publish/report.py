@@ -37,7 +37,7 @@ from plumbline.core import places
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import write_text
 from plumbline.store.provenance import provenance
-from plumbline.store.published import ANSWER, CLAIMS, EditionFiles
+from plumbline.store.reference_files import ANSWER, CLAIMS, EditionFiles
 from plumbline.study.experiments import Study
 from plumbline.study.resolved import ResolvedRun
 from plumbline.study.verdicts import LOOKS, MEANINGS, OUTCOME_MEANINGS, VERDICTS, brief, slug

@@ -16,8 +16,8 @@ from plumbline.analysis.publish.report_links import Link, address, check_svg, da
 from plumbline.core.files import read_csv
 from plumbline.core.places import REFERENCE, shipped
 from plumbline.statistics.means import ROUNDING
-from plumbline.store.published import COSTS
 from plumbline.store.records import read_table
+from plumbline.store.reference_files import COSTS
 from plumbline.study.experiments import Experiment, Study
 from plumbline.study.resolved import ResolvedExperiment, ResolvedRun
 

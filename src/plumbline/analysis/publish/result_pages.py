@@ -43,8 +43,8 @@ from plumbline.analysis.verdicts.rule import counts
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import read_csv, write_text
 from plumbline.statistics.means import Mean
-from plumbline.store.published import CLAIMS, PublishedExperiment
 from plumbline.store.records import read_table as read_records
+from plumbline.store.reference_files import CLAIMS, ExperimentFiles
 from plumbline.study.experiments import Study
 from plumbline.study.verdicts import MEANINGS, unbroken, with_shape
 
@@ -321,11 +321,11 @@ class ReferenceNumbers:
                 raise unknown("study", name, self._studies)
         return [self._studies[name] for name in studies or self._studies]
 
-    def _home(self, experiment: str) -> PublishedExperiment:
+    def _home(self, experiment: str) -> ExperimentFiles:
         folder = self._reference / experiment
         if not folder.is_dir():
             raise unknown("experiment", experiment, (one.name for one in self._reference.iterdir() if one.is_dir()))
-        return PublishedExperiment(folder)
+        return ExperimentFiles(folder)
 
     def _read_table(self, experiment: str) -> pd.DataFrame:
         return read_csv(existing(self._home(experiment).table), remedy=KEEP_AGAIN)

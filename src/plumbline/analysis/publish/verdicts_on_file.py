@@ -9,7 +9,7 @@ from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import csv_cells, read_csv
 from plumbline.core.places import filed
-from plumbline.store.published import DOUBTS
+from plumbline.store.reference_files import DOUBTS
 from plumbline.study.verdicts import OUTCOMES, VERDICTS
 
 WORDS = (

@@ -15,8 +15,8 @@ from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_json
 from plumbline.core.places import filed
 from plumbline.metrics.registry import columns_of
-from plumbline.store.published import PublishedExperiment
 from plumbline.store.records import read_names, read_table
+from plumbline.store.reference_files import ExperimentFiles
 from plumbline.study.claims import Claim, split_metric
 from plumbline.study.experiments import Study
 from plumbline.study.methods_and_tasks import MethodsAndTasks
@@ -75,7 +75,7 @@ def runs_from_reference(reference: Path, experiment: str) -> ExperimentRuns | No
     Raises:
         PlumblineError: a file that cannot be read.
     """
-    home = PublishedExperiment(filed(reference / experiment))
+    home = ExperimentFiles(filed(reference / experiment))
     path = home.runs
     if not path.is_file():
         return None

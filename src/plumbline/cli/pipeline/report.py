@@ -14,7 +14,7 @@ from plumbline.cli.app import (
     read_plan,
     refuse_losses,
 )
-from plumbline.store.published import CLAIMS
+from plumbline.store.reference_files import CLAIMS
 
 
 @app.command(rich_help_panel=WORKFLOW)

@@ -1,34 +1,34 @@
-"""The names of the files of published results, against the results that are published."""
+"""The names of the files of reference results, against those of the package."""
 
 from pathlib import Path
 
 import pytest
 
 from plumbline.core.places import ATLAS, REFERENCE
-from plumbline.store.published import (
+from plumbline.store.reference_files import (
     ANSWER,
     CLAIMS,
     COSTS,
     DOUBTS,
     SMALL_SAMPLES,
     EditionFiles,
-    PublishedExperiment,
+    ExperimentFiles,
     drawn,
 )
 
 ROOT = Path(__file__).parents[2]
-EXPERIMENTS = [PublishedExperiment(folder) for folder in sorted((ROOT / REFERENCE).iterdir()) if folder.is_dir()]
+EXPERIMENTS = [ExperimentFiles(folder) for folder in sorted((ROOT / REFERENCE).iterdir()) if folder.is_dir()]
 
 
 @pytest.mark.parametrize("home", EXPERIMENTS, ids=lambda home: home.name)
-def test_a_published_experiment_has_files_of_these_names_alone(home: PublishedExperiment) -> None:
+def test_an_experiment_has_files_of_these_names_alone(home: ExperimentFiles) -> None:
     assert set(home.folder.iterdir()) <= set(home.files)
     assert home.provenances
 
 
-def test_every_kind_of_file_is_published_of_some_experiment() -> None:
+def test_some_experiment_has_each_kind_of_file() -> None:
     there = {path.name.removeprefix(home.name) for home in EXPERIMENTS for path in home.files if path.is_file()}
-    assert there == {path.name.removeprefix("E") for path in PublishedExperiment(Path("E")).files}
+    assert there == {path.name.removeprefix("E") for path in ExperimentFiles(Path("E")).files}
 
 
 def test_beside_the_experiments_lie_the_files_of_all_of_them() -> None:
@@ -37,7 +37,7 @@ def test_beside_the_experiments_lie_the_files_of_all_of_them() -> None:
 
 
 def test_the_provenance_of_trials_goes_before_that_of_the_illustration(tmp_path: Path) -> None:
-    home = PublishedExperiment(tmp_path)
+    home = ExperimentFiles(tmp_path)
     home.illustration_provenance.touch()
     assert home.provenances == [home.illustration_provenance]
     home.provenance.touch()

@@ -1,4 +1,4 @@
-"""How published results lie in files: those of experiments in `results/reference`, and an edition of the atlas."""
+"""How reference results lie in files: those of experiments in `results/reference`, and an edition of the atlas."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ SMALL_SAMPLES = "small-samples.png"
 
 
 @dataclass(frozen=True)
-class PublishedExperiment:
+class ExperimentFiles:
     """The files of one experiment among the reference results; no experiment has all of them.
 
     Attributes:
@@ -101,7 +101,7 @@ class PublishedExperiment:
 def drawn(reference: Path) -> list[str]:
     """Return the names of the experiments with a figure among the reference results, in order."""
     pictures = reference.glob("*/*.png")
-    return sorted(path.parent.name for path in pictures if path == PublishedExperiment(path.parent).figure)
+    return sorted(path.parent.name for path in pictures if path == ExperimentFiles(path.parent).figure)
 
 
 @dataclass(frozen=True)
