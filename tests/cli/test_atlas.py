@@ -43,7 +43,7 @@ def test_findings_and_their_figure(run: Run, edition: Path, tmp_path: Path) -> N
     assert code == 0
     assert (tmp_path / "interventions.png").is_file()
     conformal = next(line for line in out.splitlines() if re.match(r"conformal +score", line))
-    mean, low, high, p, corrected = map(float, conformal.split()[-5:])
+    mean, low, high, p, corrected = (float(cell.lstrip("<")) for cell in conformal.split()[-5:])
     assert low < mean < high < 0
     assert p < corrected < 0.05
     table = pb.atlas("findings", folder=edition)
