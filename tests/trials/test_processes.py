@@ -85,11 +85,12 @@ def test_a_process_that_the_machine_kills_is_one_line(
 
 
 STARTS = """
-import os, sys, time
+import os, signal, time
 from joblib.externals.loky import ProcessPoolExecutor
 from plumbline.trials.processes import begin
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # what nohup runs ignores it
     executor = ProcessPoolExecutor(1, initializer=begin, initargs=(os.getpid(),))
     print(executor.submit(os.getpid).result(), flush=True)
     if {busy}:
