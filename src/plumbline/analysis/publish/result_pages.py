@@ -16,7 +16,6 @@ from typing import Any, Protocol
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from plumbline.analysis.comparisons.two_searches import TwoSearches
 from plumbline.analysis.publish.estimates import (
     Estimate,
     interval,
@@ -27,6 +26,7 @@ from plumbline.analysis.publish.estimates import (
 )
 from plumbline.analysis.publish.markdown import table
 from plumbline.analysis.publish.seeds_table import needed, seeds_table
+from plumbline.analysis.publish.two_searches import TwoSearches
 from plumbline.analysis.publish.verdict_tables import (
     IN_DOUBT,
     doubt_table,

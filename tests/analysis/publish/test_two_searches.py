@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from plumbline.analysis.comparisons.two_searches import TwoSearches
 from plumbline.analysis.publish.estimates import Estimate
+from plumbline.analysis.publish.two_searches import TwoSearches
 from plumbline.statistics.means import Mean
 
 
