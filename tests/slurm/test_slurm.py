@@ -210,6 +210,8 @@ def test_a_preempted_trial_goes_on_where_it_was(study: Path, snakemake_on_slurm:
     results = study / "results"
 
     def preempt() -> None:
+        for job in trials_of(study, "ei"):  # or the trial may end before Slurm looks at its queue
+            job.suspend()
         command = ["sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 5"]
         subprocess.run(command, check=True)
 
