@@ -45,6 +45,13 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"base": {"name": "logei", "options": QUICK}},
         {"base": {"name": "trust-region", "options": {"base": {"name": "ucb", "options": QUICK}}}},
     ],
+    "audited-search": [
+        {"base": {"name": "ei", "options": QUICK}, "audit": {"name": "logei", "options": QUICK}},
+        {
+            "base": {"name": "trust-region", "options": {"base": {"name": "ucb", "options": QUICK}}},
+            "audit": {"name": "informed-search", "options": {"base": {"name": "ucb", "options": QUICK}}},
+        },
+    ],
     "exploit": [
         {"base": {"name": "jes", "options": QUICK}},
         {"base": {"name": "ei", "options": QUICK}, "gamma": 1.0},

@@ -101,7 +101,7 @@ def loop(rows: pd.DataFrame, name: str) -> list[float]:
         elif name == "cumulative_regret_area":
             sums = np.cumsum([other["optimum"] - other["f"] for other in past])
             values.append(np.mean(sums))
-        elif name.startswith(("ranking_regret", "recommended", "log_recommended", "inference")):
+        elif name.startswith(("ranking_regret", "recommended", "log_recommended", "inference", "failed_searches")):
             values.append(np.nan)  # no table, no notes
         elif name == "vacuous_sets":
             values.append(np.mean([np.isinf(other["width"][0]) for other in past]))
