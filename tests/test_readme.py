@@ -20,8 +20,8 @@ from plumbline.analysis.atlas.interventions import LEVEL
 from plumbline.analysis.publish.answer import PANELS, comparisons, finding
 from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
 from plumbline.analysis.publish.estimates import rounded
+from plumbline.analysis.publish.reference_verdicts import read_claims
 from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages
-from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.cli.main import app
 from plumbline.registry.catalogue import catalogue
 from plumbline.study.methods_and_tasks import load_methods_and_tasks
@@ -336,7 +336,7 @@ def answers() -> dict[str, str]:
     return {re.match(r"\*\*(.*?)\*\*", point)[1]: " ".join(point.split()) for point in found}
 
 
-def test_the_numbers_of_the_answers_are_those_on_file(tmp_path):
+def test_the_numbers_of_the_answers_are_those_of_the_reference(tmp_path):
     for name, numbers in ANSWERS.items():
         (tmp_path / f"{name}.md").write_text(numbers, encoding="utf-8")
     filled_in = result_pages(tmp_path, ReferenceNumbers(CLAIMS.parent, []))

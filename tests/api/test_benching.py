@@ -26,7 +26,7 @@ def bench(small_atlas: Path, atlas_grid: AtlasGrid, tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.slow
-def test_seeds_pair_with_those_on_file(bench: Any) -> None:
+def test_seeds_pair_with_those_of_the_reference(bench: Any) -> None:
     """The method of the atlas itself, run again, differs in nothing."""
     found = bench("random")
     assert found["task"].tolist() == ["all tasks", TASK, "common-branin-0.0"]
@@ -36,7 +36,7 @@ def test_seeds_pair_with_those_on_file(bench: Any) -> None:
 
 
 @pytest.mark.slow
-def test_a_class_by_its_path_stands_among_those_on_file(bench: Any) -> None:
+def test_a_class_by_its_path_stands_among_those_of_the_reference(bench: Any) -> None:
     found = bench("ask_tell_cases:Steps", table="standing")
     assert sorted(found["method"]) == ["Steps", "random", "sobol"]
     assert found["rank"].tolist() == sorted(found["rank"])

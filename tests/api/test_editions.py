@@ -27,7 +27,7 @@ from plumbline.api.experiment_runs import NAMES
 from plumbline.api.repository import find_repository
 from plumbline.core import places
 from plumbline.core.errors import PlumblineError
-from plumbline.core.places import ATLAS, on_file
+from plumbline.core.places import ATLAS, own_or_shipped
 from plumbline.store.spec import Chunk
 
 CHUNKS = [Chunk(spec=spec_of(name), seeds=(0, 1)) for name in ("random", "ei", "ucb")]
@@ -119,12 +119,12 @@ def test_the_first_cells_of_a_workspace_hide_nothing(
     (work / "results" / "trials").mkdir()
     monkeypatch.setattr(places, "CHECKOUT", package)
     monkeypatch.chdir(work)
-    assert on_file(ATLAS) == package / ATLAS
+    assert own_or_shipped(ATLAS) == package / ATLAS
     grid = SimpleNamespace(specs=lambda: {TASK: CHUNKS[0].spec}, methods=[], experiments=[], tasks=atlas_grid.tasks)
     monkeypatch.setattr(editions, "AtlasGrid", lambda _: grid)
     monkeypatch.setattr(editions, "finished_cells", lambda *_: iter(cells_of(CHUNKS[1:2], results)))
     assert add_to_atlas("results", folder=named) == 1
-    assert on_file(ATLAS) == work / ATLAS
+    assert own_or_shipped(ATLAS) == work / ATLAS
     pairs = pb.atlas("cells")[["task", "method"]].to_numpy().tolist()
     assert sorted(pairs) == [
         [TASK, "ei"],

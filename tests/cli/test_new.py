@@ -22,7 +22,7 @@ from situations import ask, box
 import plumbline as pb
 from plumbline.api.sources import ReferenceResults
 from plumbline.cli.skeletons import skeleton, words, write_skeleton
-from plumbline.core.places import REFERENCE, on_file, own_folder, shipped, workspace
+from plumbline.core.places import REFERENCE, own_folder, own_or_shipped, shipped, workspace
 from plumbline.methods.base import build_method, methods
 from plumbline.problems.base import Context, problems
 from plumbline.problems.build import build_problem
@@ -192,7 +192,7 @@ def test_a_workspace_is_a_study_of_its_own(run: Run, tmp_path: Path, monkeypatch
     assert home.name in (home / "README.md").read_text(encoding="utf-8")
     monkeypatch.chdir(home)
     assert workspace() == own_folder() == home
-    assert on_file(REFERENCE) == shipped() / REFERENCE, "until there are results of its own"
+    assert own_or_shipped(REFERENCE) == shipped() / REFERENCE, "until there are results of its own"
     write_skeleton("study", "mine", home)
     assert "MINE-1" in set(pb.experiments()["experiment"])
 

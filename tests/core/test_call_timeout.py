@@ -10,7 +10,7 @@ import pytest
 from plumbline.core.call_timeout import LONGEST, call_timeout
 from plumbline.core.culprits import culprit_of, plugin_code
 from plumbline.core.errors import PlumblineError
-from plumbline.core.machine import is_of_machine
+from plumbline.core.machine import ends_job
 
 
 def test_a_call_that_takes_too_long_is_charged_to_its_code() -> None:
@@ -18,7 +18,7 @@ def test_a_call_that_takes_too_long_is_charged_to_its_code() -> None:
     with pytest.raises(TimeoutError, match=r"no answer within 0\.05 s") as raised:
         sleep_in(0.05, "method 'a'")
     assert culprit_of(raised.value) == "method 'a'"
-    assert not is_of_machine(raised.value, [])
+    assert not ends_job(raised.value, [])
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     assert signal.getsignal(signal.SIGALRM) is usual
 

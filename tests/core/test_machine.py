@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from plumbline.core.culprits import plugin_code
-from plumbline.core.machine import is_of_machine, noticing_signals
+from plumbline.core.machine import ends_job, noticing_signals
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ from plumbline.core.machine import is_of_machine, noticing_signals
     ],
 )
 def test_what_is_the_machines(error: BaseException, charged: bool, alone: bool) -> None:
-    assert is_of_machine(error, []) is alone
+    assert ends_job(error, []) is alone
     with pytest.raises(type(error)), plugin_code("method 'x'"):
         raise error
-    assert is_of_machine(error, []) is charged
-    assert is_of_machine(error, [signal.SIGINT])
-    assert is_of_machine(error, None) is (charged or isinstance(error, KeyboardInterrupt))
+    assert ends_job(error, []) is charged
+    assert ends_job(error, [signal.SIGINT])
+    assert ends_job(error, None) is (charged or isinstance(error, KeyboardInterrupt))
 
 
 def test_signals_are_noticed_and_raise_as_ever() -> None:

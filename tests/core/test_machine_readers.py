@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from pyarrow import parquet
 
-from plumbline.core.machine import is_of_machine
+from plumbline.core.machine import ends_job
 from plumbline.data.feature_table import read_table
 from plumbline.data.sources import svhn
 from plumbline.data.sources.cifar import _decoded
@@ -69,6 +69,6 @@ def test_a_fault_of_the_machine_is_no_damage(
     with pytest.raises(OSError) as caught:  # noqa: PT011 - its number is looked at
         read(path)
     assert caught.value.errno == number
-    assert is_of_machine(caught.value, []), "another attempt resumes the job"
+    assert ends_job(caught.value, []), "another attempt resumes the job"
     if number == errno.ENOMEM:
         assert caught.value.filename == str(path)

@@ -11,12 +11,12 @@ from plumbline.core.places import (
     REFERENCE,
     STORE,
     STUDIES,
-    all_filed,
-    filed,
+    completed,
     installed,
-    on_file,
     own,
     own_folder,
+    own_or_shipped,
+    reference_folders,
     shipped,
     workspace,
 )
@@ -51,7 +51,7 @@ def test_away_from_the_checkout_it_is_still_what_comes_with_the_package(elsewher
     assert workspace() is None
     assert shipped() == root
     assert own_folder() == elsewhere, "nothing is written where nobody looks"
-    assert on_file(REFERENCE) == root / REFERENCE
+    assert own_or_shipped(REFERENCE) == root / REFERENCE
 
 
 def test_installed_nothing_is_written_beside_the_package(wheel: Path, elsewhere: Path) -> None:
@@ -70,10 +70,10 @@ def test_installed_in_a_workspace(wheel: Path, elsewhere: Path, monkeypatch: pyt
     monkeypatch.chdir(elsewhere)
     assert own(STORE) == STORE
     monkeypatch.chdir(elsewhere / "sub")
-    assert on_file(REFERENCE / "X") == wheel / REFERENCE / "X"
+    assert own_or_shipped(REFERENCE / "X") == wheel / REFERENCE / "X"
     (elsewhere / REFERENCE / "X").mkdir(parents=True)
-    assert on_file(REFERENCE / "X") == elsewhere / REFERENCE / "X"
-    assert on_file(ATLAS) == wheel / ATLAS
+    assert own_or_shipped(REFERENCE / "X") == elsewhere / REFERENCE / "X"
+    assert own_or_shipped(ATLAS) == wheel / ATLAS
 
 
 def test_results_of_a_workspace_are_completed_by_those_of_the_package(wheel: Path, elsewhere: Path) -> None:
@@ -81,13 +81,13 @@ def test_results_of_a_workspace_are_completed_by_those_of_the_package(wheel: Pat
     for home, name in ((theirs, "X"), (theirs, "Y")):
         (home / name).mkdir(parents=True)
     (elsewhere / STUDIES).mkdir(parents=True)
-    assert all_filed() == {"X": theirs / "X", "Y": theirs / "Y"}
+    assert reference_folders() == {"X": theirs / "X", "Y": theirs / "Y"}
     (ours / "X").mkdir(parents=True)
     (ours / "claims.csv").touch()
-    assert filed(REFERENCE / "X").resolve() == ours / "X"
-    assert filed(ours / "Y") == theirs / "Y"
-    assert filed(elsewhere / "others" / "Y") == elsewhere / "others" / "Y", "a folder of another name is what it is"
-    assert {name: path.resolve() for name, path in all_filed().items()} == {"X": ours / "X", "Y": theirs / "Y"}
+    assert completed(REFERENCE / "X").resolve() == ours / "X"
+    assert completed(ours / "Y") == theirs / "Y"
+    assert completed(elsewhere / "others" / "Y") == elsewhere / "others" / "Y", "a folder of another name is what it is"
+    assert {name: path.resolve() for name, path in reference_folders().items()} == {"X": ours / "X", "Y": theirs / "Y"}
 
 
 def test_a_repository_around_an_installed_package_is_not_asked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,12 +39,12 @@ def test_it_is_kept_with_its_outputs() -> None:
     assert NOTEBOOK.stat().st_size < 200_000
 
 
-def test_its_verdicts_are_those_on_file() -> None:
+def test_its_verdicts_are_those_of_the_reference() -> None:
     """It is run again when they change."""
     (cell,) = (cell for cell in cells() if "pb.claims()" in cell.source)
     printed = re.findall(r"^(.*\S) +(\d+)$", cell.outputs[0]["data"]["text/plain"], flags=re.MULTILINE)
-    on_file = pb.claims()["verdict"].value_counts()
-    assert {verdict: int(count) for verdict, count in printed} == on_file.to_dict()
+    expected = pb.claims()["verdict"].value_counts()
+    assert {verdict: int(count) for verdict, count in printed} == expected.to_dict()
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ def test_a_damaged_one_is_an_error(kept: Path) -> None:
         kept_model("mine", ENTRY)
 
 
-def test_those_on_file_are_trained_as_the_configuration_says() -> None:
+def test_those_of_the_reference_are_trained_as_the_configuration_says() -> None:
     entries = load_models(ROOT / "config" / "models.yaml")
     names = sorted(path.stem for path in (ROOT / "results/atlas/models").iterdir())
     assert names == ["selfies-vae-10k"]

@@ -12,7 +12,7 @@ from plumbline.api.repository import find_repository
 from plumbline.api.running import NestedOptions, one_thread, seed_numbers
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.libraries import installed_version
-from plumbline.core.places import ATLAS, DATA, STORE, on_file, own
+from plumbline.core.places import ATLAS, DATA, STORE, own, own_or_shipped
 from plumbline.core.words import names_of
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ class Bench:
 
         if one.rounds is None:
             return one
-        there = self.on_file[self.on_file["task"] == one.task]
+        there = self.edition[self.edition["task"] == one.task]
         apart = first_apart(pd.concat([one.rounds, there], ignore_index=True))
         if apart is None:
             return one
@@ -291,11 +291,11 @@ class Bench:
         )
 
     @cached_property
-    def on_file(self) -> "pd.DataFrame":
+    def edition(self) -> "pd.DataFrame":
         """The rounds of the methods of the atlas on the tasks."""
         from plumbline.analysis.atlas.edition import read_rounds
 
-        folder = on_file(ATLAS) if self.folder is None else Path(self.folder)
+        folder = own_or_shipped(ATLAS) if self.folder is None else Path(self.folder)
         return read_rounds(folder, self.specs).astype({"task": str, "method": str})
 
     def compared(self, done: list[TaskTrials]) -> Compared:
@@ -308,7 +308,7 @@ class Bench:
         mine = self.method.name
         failures = [line for one in done if (line := self.failure(one))]
         frames = {one.task: one.rounds for one in done if one.rounds is not None}
-        rounds = pd.concat([self.on_file[self.on_file["task"].isin(frames)], *frames.values()], ignore_index=True)
+        rounds = pd.concat([self.edition[self.edition["task"].isin(frames)], *frames.values()], ignore_index=True)
         found = trials(with_regret(rounds))
         failed = pd.DataFrame(
             [(one.task, mine, seed, error) for one in done for seed, error in one.failures.items()],
@@ -361,10 +361,10 @@ def changed_versions(cells: "pd.DataFrame") -> list[str]:
     """Return a line for each method of the atlas with other versions of its libraries than are installed."""
     lines = []
     for method, libraries in cells.dropna(subset="libraries").groupby("method")["libraries"]:
-        on_file = sorted({one for text in libraries for one in str(text).split("; ") if one})
+        theirs = sorted({one for text in libraries for one in str(text).split("; ") if one})
         other = [
             f"{one} (installed: {installed_version(one.split(' ')[0]) or 'none'})"
-            for one in on_file
+            for one in theirs
             if installed_version(one.split(" ")[0]) != one.split(" ")[-1]
         ]
         if other:

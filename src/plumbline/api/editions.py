@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from plumbline.api.arguments import checked
 from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.places import ATLAS, on_file, own_folder, shipped
+from plumbline.core.places import ATLAS, own_folder, own_or_shipped, shipped
 from plumbline.core.words import counted, names_of
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import MethodRef
@@ -87,7 +87,7 @@ def atlas(
     wanted = names_of(methods, "methods")
     if part == "findings" and (task or wanted):
         raise PlumblineError("the findings are analyses of all tasks and methods: leave `task` and `methods` out")
-    place = on_file(ATLAS) if folder is None else Path(folder)
+    place = own_or_shipped(ATLAS) if folder is None else Path(folder)
     check_edition(place)
     cells, tasks = read_cells(place), read_tasks(place)
     if task and task not in set(tasks["task"]):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from plumbline.api.arguments import checked
 from plumbline.api.repository import find_repository, find_study
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.places import ATLAS, REFERENCE, on_file
+from plumbline.core.places import ATLAS, REFERENCE, own_or_shipped
 from plumbline.store.reference_files import ExperimentFiles
 from plumbline.study.claims import split_metric
 
@@ -50,7 +50,7 @@ def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "")
     from plumbline.analysis.evidence.former import former_in_words
 
     found = runs_by_column(experiment, folder, metric)
-    home = on_file(REFERENCE / experiment)
+    home = own_or_shipped(REFERENCE / experiment)
     if folder is None and home.is_dir() and (former := former_in_words(home, found["method"].unique())):
         warnings.warn(f"{experiment}: {former}", stacklevel=2)
     return found.rename(columns=NAMES)
@@ -67,7 +67,7 @@ def runs_by_column(experiment: str, folder: str | Path | None = None, metric: st
         return _of_records(find_study(repository, experiment)[1], experiment, Path(folder), metric)
     from plumbline.analysis.verdicts.judge import runs_from_reference
 
-    home = ExperimentFiles(on_file(REFERENCE / experiment))
+    home = ExperimentFiles(own_or_shipped(REFERENCE / experiment))
     found = runs_from_reference(home.folder.parent, experiment)
     if found is None:
         find_study(repository, experiment)
@@ -96,7 +96,7 @@ def edition_with(experiment: str, folder: str | Path | None = None) -> Path | No
 
     if folder is None and not experiment.startswith(PREFIX):
         return None  # whatever state the atlas is in
-    place = on_file(ATLAS) if folder is None else Path(folder)
+    place = own_or_shipped(ATLAS) if folder is None else Path(folder)
     if not is_edition(place):
         return None
     known = index(place)["experiment"].unique()

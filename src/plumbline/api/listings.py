@@ -8,7 +8,7 @@ from plumbline.api.repository import find_repository, study_names
 from plumbline.api.written import entry_files, read_written
 from plumbline.core.errors import PlumblineError, shown, unknown
 from plumbline.core.libraries import absent
-from plumbline.core.places import ATLAS, REFERENCE, STUDIES, on_file
+from plumbline.core.places import ATLAS, REFERENCE, STUDIES, own_or_shipped
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.schema_options import Option, options_of
 from plumbline.store.reference_files import CLAIMS
@@ -113,7 +113,9 @@ def listed_experiments() -> Listing:
             ", ".join(preset for preset in get_args(Preset) if getattr(one, preset) is not None),
             one.seeds,
             ", ".join(claim for claim, about in study.claims.items() if name in about.experiments),
-            in_atlas(one, on_file(ATLAS)) if study.study == ATLAS.name else on_file(REFERENCE / name).is_dir(),
+            in_atlas(one, own_or_shipped(ATLAS))
+            if study.study == ATLAS.name
+            else own_or_shipped(REFERENCE / name).is_dir(),
         )
         for study in _studies()
         for name, one in study.experiments.items()
@@ -132,10 +134,10 @@ def claims() -> "pd.DataFrame":
     Examples:
         >>> pb.claims().groupby("paper")["verdict"].value_counts()
     """
+    from plumbline.analysis.publish.reference_verdicts import read_claims, read_doubts
     from plumbline.analysis.publish.verdict_tables import verdict_rows
-    from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 
-    path = on_file(REFERENCE / CLAIMS)
+    path = own_or_shipped(REFERENCE / CLAIMS)
     return verdict_rows(_studies(), read_claims(path), read_doubts(path))
 
 

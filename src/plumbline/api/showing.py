@@ -14,7 +14,7 @@ from plumbline.api.listings import claims
 from plumbline.api.repository import find_repository, find_study, study_names
 from plumbline.api.written import Leaf, Tree, Written, entry_files, find_written, inherited, read_written
 from plumbline.core.errors import unknown
-from plumbline.core.places import REFERENCE, STUDIES, on_file
+from plumbline.core.places import REFERENCE, STUDIES, own_or_shipped
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.study.experiments import Experiment, Preset
 from plumbline.study.methods_and_tasks import (
@@ -190,7 +190,7 @@ def _experiment(repository: Path, name: str) -> Resolved:
     library = load_methods_and_tasks(repository / "config")
     presets = [line for preset in get_args(Preset) if (line := _trials(experiment, preset, library))]
     claimed = ", ".join(claim for claim, about in study.claims.items() if name in about.experiments)
-    has_results = on_file(REFERENCE / name).is_dir()
+    has_results = own_or_shipped(REFERENCE / name).is_dir()
     besides = [
         f"like {written.like}" if written.like else "",
         f"claims: {claimed}" if claimed else "no claim rests on it",

@@ -9,7 +9,7 @@ from plumbline.api.experiment_runs import edition_with, runs_by_column
 from plumbline.api.repository import find_repository
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import read_csv
-from plumbline.core.places import ATLAS, REFERENCE, STORE, all_filed, on_file, own
+from plumbline.core.places import ATLAS, REFERENCE, STORE, own, own_or_shipped, reference_folders
 from plumbline.study.methods_and_tasks import load_methods_and_tasks
 
 if TYPE_CHECKING:
@@ -56,23 +56,23 @@ def find_runs(methods: Sequence[str], task: str, metric: str, place: Place) -> S
     if place.experiment or place.folder:
         experiment = place.experiment or _one_of(records_in(place.folder or Path()), methods, task)
         if place.folder is None:
-            return _on_file(experiment, methods, metric)
+            return _reference_source(experiment, methods, metric)
         return Source(runs_by_column(experiment, place.folder, metric), f"{experiment} in {place.folder}")
     stored = _stored(methods, task, metric, place.store)
     if isinstance(stored, Source):
         return stored
     experiment = _one_of(ReferenceResults(), methods, task, lacking=stored)
-    return _on_file(experiment, methods, metric)
+    return _reference_source(experiment, methods, metric)
 
 
-def _on_file(experiment: str, methods: Sequence[str], metric: str) -> Source:
+def _reference_source(experiment: str, methods: Sequence[str], metric: str) -> Source:
     """Return the reference runs of an experiment; its words name methods whose definition has changed since."""
     from plumbline.analysis.evidence.former import former_in_words
 
     found = runs_by_column(experiment, None, metric)
     if edition_with(experiment) is not None:
         return Source(found, f"{experiment} in {ATLAS}")
-    former = former_in_words(on_file(REFERENCE / experiment), methods)
+    former = former_in_words(own_or_shipped(REFERENCE / experiment), methods)
     return Source(found, f"{experiment} in {REFERENCE}" + f" ({former})" * bool(former))
 
 
@@ -131,7 +131,7 @@ class ReferenceResults(Records):
     """The reference results, a folder an experiment, and the atlas."""
 
     def __init__(self) -> None:
-        self.folders = all_filed()
+        self.folders = reference_folders()
 
     @property
     def words(self) -> str:
@@ -147,7 +147,7 @@ class ReferenceResults(Records):
 
         runs = {name: folder / f"{name}-runs.parquet" for name, folder in self.folders.items()}
         found = _index({name: path for name, path in runs.items() if path.is_file()})
-        atlas = on_file(ATLAS)
+        atlas = own_or_shipped(ATLAS)
         return pd.concat([found, Edition(atlas).index], ignore_index=True) if is_edition(atlas) else found
 
     def only_means(self, methods: Sequence[str], task: str) -> list[str]:

@@ -40,7 +40,7 @@ def atlas(
     """Show the atlas: the results of every method on every task."""
     from plumbline.analysis.atlas.edition import missing_forecasts
     from plumbline.api.editions import add_to_atlas, atlas
-    from plumbline.core.places import ATLAS, on_file
+    from plumbline.core.places import ATLAS, own_or_shipped
 
     listings = [name for name, given in {"--task": task, "--findings": findings, "--ranks": ranks}.items() if given]
     if len(listings) > 1:
@@ -50,7 +50,7 @@ def atlas(
     added = None if add is None else add_to_atlas(add, data=data, folder=folder)
     found = atlas("findings", folder=folder) if findings or figure is not None else None
     if found is not None and figure is not None:
-        write_figure(found, len(missing_forecasts(on_file(ATLAS) if folder is None else folder)), figure)
+        write_figure(found, len(missing_forecasts(own_or_shipped(ATLAS) if folder is None else folder)), figure)
     if added is not None:  # after the figure: a pipe may end what is printed
         print(f"{counted(added, 'cell')} added or replaced")
     cells = atlas("cells", task=task, folder=folder)

@@ -84,9 +84,9 @@ def _atlas_names() -> list[str]:
     """Return the tracks of the atlas, then its tasks."""
     from csv import DictReader
 
-    from plumbline.core.places import ATLAS, on_file
+    from plumbline.core.places import ATLAS, own_or_shipped
     from plumbline.store.reference_files import EditionFiles
 
-    with EditionFiles(on_file(ATLAS)).tasks.open(encoding="utf-8", newline="") as file:
+    with EditionFiles(own_or_shipped(ATLAS)).tasks.open(encoding="utf-8", newline="") as file:
         rows = [*DictReader(file)]
     return [row["track"] for row in rows] + [row["task"] for row in rows]

@@ -22,7 +22,7 @@ from plumbline.cli.app import (
     read_plan_and_home,
 )
 from plumbline.core.errors import PlumblineError
-from plumbline.core.places import REFERENCE, on_file
+from plumbline.core.places import REFERENCE, own_or_shipped
 from plumbline.core.words import counted
 from plumbline.tracking.addresses import PORT, local
 
@@ -176,6 +176,7 @@ def verdicts(
     csv: CsvOption = False,
 ) -> None:
     """Print the verdicts on the papers' claims."""
+    from plumbline.analysis.publish.reference_verdicts import read_claims, read_doubts
     from plumbline.analysis.publish.verdict_tables import (
         doubt_table,
         verdict_counts,
@@ -183,12 +184,11 @@ def verdicts(
         verdict_summary,
         verdict_table,
     )
-    from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
     from plumbline.cli.tables import print_frame, print_words
 
     if table is not None and not table.exists():
         refuse_claim(str(table), [name for one in read_plan(config).studies.values() for name in one.claims])
-    table = table or on_file(REFERENCE / "claims.csv")
+    table = table or own_or_shipped(REFERENCE / "claims.csv")
     claims, doubts = read_claims(table), read_doubts(table)
     if show == "doubts":
         print(doubt_table(doubts)) if markdown else print_frame(doubts, csv)

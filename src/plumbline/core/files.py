@@ -97,20 +97,20 @@ def warn_damaged(path: Path, reason: str, otherwise: str, *besides: Path) -> Non
     warnings.warn(f"{path} cannot be read ({' '.join(reason.split())[:300]}){moved}: {otherwise}", stacklevel=3)
 
 
-def of_machine(error: BaseException) -> bool:
+def machine_failed(error: BaseException) -> bool:
     """Return whether a file could not be read for lack of memory, of open files and the like: it may be sound."""
     if isinstance(error, OSError):
         return error.errno not in (None, errno.ENOENT)
     return isinstance(error, MemoryError) or "can't allocate memory" in str(error)  # torch's error is a RuntimeError
 
 
-def raise_of_machine(error: BaseException, path: Path | str) -> None:
+def raise_if_machine_failed(error: BaseException, path: Path | str) -> None:
     """Raise the machine's error where `path` could not be read by its fault; return where the file is damaged.
 
     Raises:
         OSError: of the machine; ENOMEM where memory does not suffice, which a damaged file may ask for too much of.
     """
-    if of_machine(error):
+    if machine_failed(error):
         if isinstance(error, OSError):
             raise error
         raise OSError(errno.ENOMEM, "not enough memory to read it, unless it is damaged", str(path)) from error
@@ -132,7 +132,7 @@ def reading(path: Path, otherwise: str, *besides: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # a file half written when a machine crashed may raise any error
-        if of_machine(error):
+        if machine_failed(error):
             raise
         warn_damaged(path, str(error) or type(error).__name__, otherwise, *besides)
 

@@ -29,7 +29,7 @@ Signals = list[signal.Signals] | None
 """Signals that came during a job; None where that cannot be told."""
 
 
-def is_of_machine(error: BaseException, signals: Signals) -> bool:
+def ends_job(error: BaseException, signals: Signals) -> bool:
     """Whether an error ends the job, which another attempt resumes, and not the trial.
 
     Signals, memory of a GPU, full disks and killed workers are the machine's. What code of a plug-in raises otherwise

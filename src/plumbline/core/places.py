@@ -53,7 +53,7 @@ def own(path: Path) -> Path:
     return path if home == Path.cwd() else home / path
 
 
-def filed(path: Path) -> Path:
+def completed(path: Path) -> Path:
     """Return where a file or folder of reference results is: the package's complete those of the workspace.
 
     Args:
@@ -65,13 +65,13 @@ def filed(path: Path) -> Path:
     return shipped() / REFERENCE / path.resolve().relative_to(home)
 
 
-def all_filed() -> dict[str, Path]:
+def reference_folders() -> dict[str, Path]:
     """Return the folder of each experiment with reference results, the workspace's own before the package's."""
     folders = [home for home in (shipped() / REFERENCE, own(REFERENCE)) if home.is_dir()]
     return {path.name: path for home in folders for path in sorted(home.iterdir()) if path.is_dir()}
 
 
-def on_file(path: Path) -> Path:
+def own_or_shipped(path: Path) -> Path:
     """Return where reference results are: in the workspace if it has them, else with the package.
 
     Args:

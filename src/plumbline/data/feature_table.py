@@ -13,7 +13,7 @@ import pyarrow.parquet as parquet
 from pydantic import BaseModel
 
 from plumbline.core.errors import PlumblineError
-from plumbline.core.files import raise_of_machine
+from plumbline.core.files import raise_if_machine_failed
 
 METADATA = b"plumbline"
 """Key of the provenance in a file's metadata."""
@@ -50,7 +50,7 @@ def read_table(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     except Exception as error:  # Arrow and pandas may raise any error on a damaged file
         if isinstance(error, PermissionError | IsADirectoryError):
             raise PlumblineError(f"{path} cannot be read: {error.strerror}") from error
-        raise_of_machine(error, path)
+        raise_if_machine_failed(error, path)
         raise _unreadable(path, error) from error
     return table, _metadata(content.schema, path)
 

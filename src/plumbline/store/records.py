@@ -246,7 +246,7 @@ def _read(path: Path, read: Callable[[Path], Any], remedy: str) -> Any:
     except FileNotFoundError as error:
         raise PlumblineError(f"no records at {path}: run the trials first") from error
     except (arrow.ArrowException, OSError, ValueError) as error:
-        if files.of_machine(error):
+        if files.machine_failed(error):
             raise
         reason = " ".join(str(error).split())
         raise PlumblineError(f"{path} is corrupt ({reason}): {remedy}") from error

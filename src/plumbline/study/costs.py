@@ -14,7 +14,7 @@ from pydantic import NonNegativeFloat
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_csv
 from plumbline.core.options import Options, parse
-from plumbline.core.places import ATLAS, REFERENCE, on_file
+from plumbline.core.places import ATLAS, REFERENCE, own_or_shipped
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import trial_key
 from plumbline.store.reference_files import COSTS, EditionFiles
@@ -114,7 +114,7 @@ def measured_costs(
         if spec.budget.rounds and facts.status == "ok":
             measured.append((spec.task, spec.method.label, facts.wall_seconds / spec.budget.rounds))
     found: dict[tuple[str, str], float] = {}
-    edition, table = EditionFiles(atlas or on_file(ATLAS)), reference or on_file(REFERENCE_COSTS)
+    edition, table = EditionFiles(atlas or own_or_shipped(ATLAS)), reference or own_or_shipped(REFERENCE_COSTS)
     for read, path in ((_of_atlas, edition.cells), (_of_reference, table)):
         if path.is_file():
             try:

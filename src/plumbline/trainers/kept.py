@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from plumbline.core.files import atomic
-from plumbline.core.places import ATLAS, on_file
+from plumbline.core.places import ATLAS, own_or_shipped
 from plumbline.data.models import ModelEntry
 from plumbline.models.learned.arrays import origin_of
 
@@ -18,7 +18,7 @@ def kept_model(name: str, entry: ModelEntry) -> Path | None:
     Raises:
         PlumblineError: the file is corrupt.
     """
-    path = on_file(ATLAS / "models" / f"{name}.npz")
+    path = own_or_shipped(ATLAS / "models" / f"{name}.npz")
     return path if path.is_file() and origin_of(path) == entry.origin(name) else None
 
 

@@ -11,7 +11,7 @@ import torch
 
 from plumbline.core.culprits import culprit_of, place_of
 from plumbline.core.errors import PlumblineError
-from plumbline.core.machine import Signals, is_of_machine
+from plumbline.core.machine import Signals, ends_job
 from plumbline.problems.base import EvaluationContext, SharedCache
 from plumbline.problems.evaluation import ProblemMetadata
 from plumbline.registry.packages import place_in_packages
@@ -81,7 +81,7 @@ class TrialSession:
         except BaseException as error:
             if self.signals and not isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(self.signals[0]) from error
-            if is_of_machine(error, self.signals):
+            if ends_job(error, self.signals):
                 raise
             self.fail(error)
             error.__dict__.pop("culprit", None)  # an object that is raised again may be another's fault

@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 
 from plumbline.analysis.comparisons.effects import ALL
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.filed import Filed
+from plumbline.analysis.evidence.reference import Reference
 from plumbline.analysis.outputs import style
 from plumbline.study.legends import Legend
 
@@ -78,6 +78,6 @@ class TestPairedEffects:
             ]
         )
         options = {"metrics": {"regret": "regret"}, "baselines": {"plain": ["calibrated"]}}
-        (ax,) = build("paired-effects", dataclasses.replace(found, filed=Filed(table=table)), **options).axes
+        (ax,) = build("paired-effects", dataclasses.replace(found, reference=Reference(table=table)), **options).axes
         assert ax.get_xlim()[0] > -90
         assert [(text.get_text(), text.get_position()) for text in ax.texts] == [("←", (0.0, 1.0))]

@@ -21,7 +21,7 @@ from plumbline.analysis.publish.answer import (
     finding,
     write_answer,
 )
-from plumbline.analysis.publish.verdicts_on_file import read_claims
+from plumbline.analysis.publish.reference_verdicts import read_claims
 from plumbline.analysis.verdicts.criterion import criterion
 
 CALIBRATION, SEARCH = PANELS

@@ -16,8 +16,8 @@ from plumbline.analysis.publish.claim_pages import Titles
 from plumbline.analysis.publish.explorer import (
     MOST_POINTS,
     compact,
-    explored_on_file,
     explored_records,
+    explored_reference,
     line_chart,
     metrics_of,
     thinned,
@@ -70,7 +70,7 @@ class TestOnFile:
     def explored(self, folder: Path) -> dict[str, Any] | None:
         plan = made.plan({})
         costs = {("forrester", "no-entry"): 0.5}
-        return explored_on_file(ExperimentFiles(folder / "E"), costs, plan.library, Titles(plan.library))
+        return explored_reference(ExperimentFiles(folder / "E"), costs, plan.library, Titles(plan.library))
 
     @pytest.fixture
     def first(self, folder: Path) -> int:

@@ -29,9 +29,9 @@ from plumbline.analysis.publish.claim_pages import (
 from plumbline.analysis.publish.experiment_pages import Status, in_words, titled, write_experiment_pages
 from plumbline.analysis.publish.markdown import cell, escaped, sentence, table, with_bold
 from plumbline.analysis.publish.pages import label, listed, write_pages
+from plumbline.analysis.publish.reference_verdicts import read_claims, read_doubts
 from plumbline.analysis.publish.supported_values import supports
 from plumbline.analysis.publish.verdict_tables import NOT_JUDGED, doubt_table, verdict_summary, verdict_table
-from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 from plumbline.analysis.verdicts.criterion import criterion
 from plumbline.statistics.over_seeds import STATISTICS as OVER_SEEDS
 from plumbline.study.claims import Claim, ClaimTest
@@ -129,11 +129,11 @@ class TestTestsInWords:
 class TestClaimPages:
     @pytest.mark.slow
     def test_parts_of_a_claim_can_be_told_from_each_other(self, plan: Plan) -> None:
-        on_file, titles = read_claims(REFERENCE / "claims.csv"), Titles(plan.library)
+        claims, titles = read_claims(REFERENCE / "claims.csv"), Titles(plan.library)
         for study in plan.studies.values():
             for name, claim in study.claims.items():
                 for role in ("primary", "secondary"):
-                    rows = on_file[(on_file["claim"] == name) & (on_file["role"] == role)]
+                    rows = claims[(claims["claim"] == name) & (claims["role"] == role)]
                     shown = [(one.compared, one.tasks, one.measured) for one in parts(claim, rows, titles)]
                     assert len(set(shown)) == len(shown), name
 
@@ -181,7 +181,7 @@ class TestClaimPages:
                 assert " ".join(doubt.split()) in (claims / f"{name}.md").read_text()
 
     def test_a_verdict_that_changed_says_from_what_and_why(self, plan: Plan, claims: Path) -> None:
-        on_file = read_claims(REFERENCE / "claims.csv").drop_duplicates("claim").set_index("claim")["verdict"]
+        verdicts = read_claims(REFERENCE / "claims.csv").drop_duplicates("claim").set_index("claim")["verdict"]
         changed = {
             name: claim.former
             for one in plan.run.studies.values()
@@ -190,7 +190,7 @@ class TestClaimPages:
         }
         assert len(changed) == 16
         for name, former in changed.items():
-            assert former.verdict != on_file[name]
+            assert former.verdict != verdicts[name]
             page = (claims / f"{name}.md").read_text()
             assert f"Our verdict was *{former.verdict}* before. {former.why}" in page
         assert "Our verdict was" not in (claims / "K1.md").read_text()

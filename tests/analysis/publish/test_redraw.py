@@ -15,7 +15,7 @@ from PIL import Image
 
 from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.outputs.draw import columns_for, draw, evidence_of, output_of, tabulate
-from plumbline.analysis.publish.redraw import evidence_on_file, places, redraw, settings_of
+from plumbline.analysis.publish.redraw import places, redraw, reference_evidence, settings_of
 from plumbline.analysis.publish.reference import keep
 from plumbline.core.errors import PlumblineError
 from plumbline.store.folder import TrialFolder
@@ -117,7 +117,7 @@ class TestTheSameFigure:
         plan = plan_of(kind, options, table)
         reference = kept(tmp_path, plan)
         found = from_records(plan, tmp_path / "quick/records/E.parquet")
-        assert same(shown(plan, evidence_on_file(plan.resolve("E"), reference)), shown(plan, found))
+        assert same(shown(plan, reference_evidence(plan.resolve("E"), reference)), shown(plan, found))
 
     @pytest.mark.parametrize(
         ("kind", "options", "without"),
@@ -135,7 +135,7 @@ class TestTheSameFigure:
         reference = kept(tmp_path, plan)
         (reference / f"E/E-{without}.parquet").unlink()
         found = from_records(plan, tmp_path / "quick/records/E.parquet")
-        assert same(shown(plan, evidence_on_file(plan.resolve("E"), reference)), shown(plan, found))
+        assert same(shown(plan, reference_evidence(plan.resolve("E"), reference)), shown(plan, found))
 
     @pytest.mark.parametrize("band", ["quantiles", "median-interval"])
     def test_with_means_where_older_experiments_kept_nothing_of_medians(self, tmp_path: Path, band: str) -> None:
@@ -149,7 +149,7 @@ class TestTheSameFigure:
         (reference / "E/E-rounds.parquet").unlink()
         found, older = (
             from_records(plan, tmp_path / "quick/records/E.parquet"),
-            evidence_on_file(plan.resolve("E"), reference),
+            reference_evidence(plan.resolve("E"), reference),
         )
         assert same(shown(plan, older), shown(of_means, found))
         (_, ours), (_, theirs) = (output_of(one.resolve("E"), "figure") for one in (plan, of_means))
@@ -176,7 +176,7 @@ class TestTheSameFigure:
         (reference / "F/provenance.json").write_text(json.dumps(about | {"commit": ["another"]}))
         assert "no final regret of single runs" in redrawn(reference, plan)
         (reference / "F/provenance.json").write_text(json.dumps(about))
-        assert same(shown(plan, evidence_on_file(plan.resolve("E"), reference)), shown(plan, found))
+        assert same(shown(plan, reference_evidence(plan.resolve("E"), reference)), shown(plan, found))
 
     @pytest.mark.slow
     def test_into_the_same_file(self, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ class TestTheSameFigure:
         (tmp_path / "quick/figures").mkdir()
         Image.new("RGB", (4, 3), "white").save(tmp_path / "quick/figures/E.png")
         keep([plan.resolve("E")], tmp_path / "quick", tmp_path / "store", tmp_path / "reference")
-        assert same(shown(plan, evidence_on_file(plan.resolve("E"), tmp_path / "reference")), shown(plan, found))
+        assert same(shown(plan, reference_evidence(plan.resolve("E"), tmp_path / "reference")), shown(plan, found))
 
 
 class TestItStays:
@@ -237,7 +237,7 @@ def test_a_difference_from_means_has_its_interval_at_the_end(tmp_path: Path) -> 
     (reference / "E/E-rounds.parquet").unlink()
     entry, options = output_of(plan.resolve("E"), "figure")
     ours, theirs = (
-        entry.build(one, options).axes[0] for one in (evidence_on_file(plan.resolve("E"), reference), found)
+        entry.build(one, options).axes[0] for one in (reference_evidence(plan.resolve("E"), reference), found)
     )
     line, expected = (next(one for one in ax.lines if one.get_label() == "calibrated") for ax in (ours, theirs))
     np.testing.assert_allclose(line.get_xydata(), expected.get_xydata(), rtol=1e-5, atol=1e-9)
@@ -256,7 +256,7 @@ LOGARITHMIC = ("BOWH-6-lengthscales", "BOWH-6-kernels", "LOCBO-F5a-50")
 def test_no_line_on_file_leaves_its_logarithmic_axis(root: Path, name: str) -> None:
     one = load_plan(read_config(root / "config/config.yaml", {"preset": "paper"}), root, "config").resolve(name)
     entry, options = output_of(one, "figure")
-    figure = entry.build(evidence_on_file(one, root / "results/reference"), options)
+    figure = entry.build(reference_evidence(one, root / "results/reference"), options)
     drawn = [(ax, part) for ax in figure.axes if ax.get_yscale() == "log" for part in (ax, *ax.child_axes)]
     assert drawn
     for ax, part in drawn:

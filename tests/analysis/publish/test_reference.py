@@ -17,9 +17,9 @@ from PIL import Image
 from plumbline.analysis.outputs.style import PALETTE, house_style, panels
 from plumbline.analysis.publish import reference
 from plumbline.analysis.publish.claim_pages import Titles
-from plumbline.analysis.publish.explorer import explored_on_file
+from plumbline.analysis.publish.explorer import explored_reference
 from plumbline.analysis.publish.reference import combined_provenance, curves, keep, keep_figure, keep_verdicts, merge
-from plumbline.analysis.publish.verdicts_on_file import read_claims
+from plumbline.analysis.publish.reference_verdicts import read_claims
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.store.folder import TrialFolder
@@ -111,7 +111,7 @@ def test_single_runs_are_kept_by_round_whether_or_not_they_are_drawn(
         assert places == sorted(places), "run by run"
         assert asked <= set(places)
     assert (tmp_path / "reference/E/provenance.json").is_file()
-    shown = explored_on_file(ExperimentFiles(tmp_path / "reference/E"), {}, plan.library, Titles(plan.library))
+    shown = explored_reference(ExperimentFiles(tmp_path / "reference/E"), {}, plan.library, Titles(plan.library))
     assert shown is not None
     assert all("values" in run for run in shown["runs"]), "readers see single seeds"
 

@@ -22,8 +22,8 @@ from PIL import Image
 import plumbline as pb
 from plumbline.analysis.comparisons.ranks import ranked
 from plumbline.analysis.evidence.evidence import Evidence, evidence
+from plumbline.analysis.publish.reference_verdicts import read_claims
 from plumbline.analysis.publish.report import write_report
-from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.metrics.registry import by_round, columns_of
 from plumbline.study.plan import load_plan
@@ -80,11 +80,11 @@ def page(run: list[list[made.Row]], tmp_path_factory: pytest.TempPathFactory) ->
     own = made.plan(
         {"MADE-F1": made.experiment(figure=figure, table={"kind": "final-values"}, title="Seven made-up methods")}
     ).run
-    filed = load_plan(read_config(ROOT / "config/config.yaml"), ROOT)
+    plan = load_plan(read_config(ROOT / "config/config.yaml"), ROOT)
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(results.parent)
         patched.setattr("plumbline.analysis.publish.report.reference_folder", lambda: results / "reference")
-        whole = replace(own, studies={**filed.studies, **own.studies}, entries=filed.library)
+        whole = replace(own, studies={**plan.studies, **own.studies}, entries=plan.library)
         write_report(whole, folder, folder / "report.html", folder / "claims.csv")
     return folder / "report.html"
 

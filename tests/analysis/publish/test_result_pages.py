@@ -13,8 +13,8 @@ from made_runs import claim_test
 from plumbline.analysis.publish.atlas_numbers import AtlasNumbers
 from plumbline.analysis.publish.estimates import Estimate, interval, percent, percent_interval, rounded, with_interval
 from plumbline.analysis.publish.figure_kinds import FigureKinds
+from plumbline.analysis.publish.reference_verdicts import read_claims
 from plumbline.analysis.publish.result_pages import ReferenceNumbers, result_pages, write_result_pages
-from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.criterion import criterion
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.verdict import COLUMNS
@@ -219,17 +219,17 @@ VERDICT_IN_WORDS = re.compile(rf"\(([A-Z]\d+),(?: [\w-]+,)? ({'|'.join(VERDICTS)
 """A claim with its verdict, as prose has it: (C4, partly: one part of four holds)."""
 
 
-def test_verdicts_in_prose_are_those_on_file(committed: dict[str, str]) -> None:
-    on_file = dict(read_claims(ROOT / "results/reference/claims.csv")[["claim", "verdict"]].to_numpy())
+def test_verdicts_in_prose_are_those_of_the_reference(committed: dict[str, str]) -> None:
+    claims = dict(read_claims(ROOT / "results/reference/claims.csv")[["claim", "verdict"]].to_numpy())
     said = [one for page in committed.values() for one in VERDICT_IN_WORDS.findall(page)]
     assert len(said) > 25
-    assert [(name, words) for name, words in said if not on_file[name].startswith(words)] == []
+    assert [(name, words) for name, words in said if not claims[name].startswith(words)] == []
 
 
 def test_the_index_says_what_holds_of_each_claim_and_what_does_not(committed: dict[str, str]) -> None:
     """A claim with parts that hold has words for them, and one with others for those; the parts are counted."""
-    on_file = read_claims(ROOT / "results/reference/claims.csv")
-    primary = on_file[on_file["role"] == "primary"].groupby("claim")["outcome"]
+    claims = read_claims(ROOT / "results/reference/claims.csv")
+    primary = claims[claims["role"] == "primary"].groupby("claim")["outcome"]
     outcomes = {name: set(found) for name, found in primary}
     section = committed["results/index.md"].partition("## In words")[2].partition("## Verdicts in doubt")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
@@ -250,7 +250,7 @@ def stated() -> dict[str, Claim]:
 
 
 @pytest.fixture(scope="module")
-def parts_on_file() -> dict[str, pd.DataFrame]:
+def reference_parts() -> dict[str, pd.DataFrame]:
     """The parts of the primary test of each claim that was judged."""
     table = read_claims(ROOT / "results/reference/claims.csv")
     return {str(name): rows for name, rows in table[table["role"] == "primary"].groupby("claim")}
@@ -262,11 +262,11 @@ def words_of(claim: Claim) -> str:
 
 
 def test_every_verdict_on_file_is_said_in_words(
-    stated: dict[str, Claim], parts_on_file: dict[str, pd.DataFrame]
+    stated: dict[str, Claim], reference_parts: dict[str, pd.DataFrame]
 ) -> None:
     unjudged = {name for name, claim in stated.items() if claim.beyond and claim.beyond.verdict == "does not apply"}
-    assert {name for name, claim in stated.items() if claim.in_words} == parts_on_file.keys() - unjudged
-    reproduced = [name for name, rows in parts_on_file.items() if rows["verdict"].iloc[0] == "reproduced"]
+    assert {name for name, claim in stated.items() if claim.in_words} == reference_parts.keys() - unjudged
+    reproduced = [name for name, rows in reference_parts.items() if rows["verdict"].iloc[0] == "reproduced"]
     assert len(reproduced) > 5
     for name in reproduced:
         said = stated[name].in_words
@@ -308,12 +308,12 @@ def test_numbers_of_parts_in_words(words: str, found: list[tuple[int, str]]) -> 
     assert counted_in(words) == found
 
 
-def test_numbers_of_parts_in_words_are_those_on_file(
-    stated: dict[str, Claim], parts_on_file: dict[str, pd.DataFrame]
+def test_numbers_of_parts_in_words_are_those_of_the_reference(
+    stated: dict[str, Claim], reference_parts: dict[str, pd.DataFrame]
 ) -> None:
     said = [(name, *one) for name, claim in stated.items() for one in counted_in(words_of(claim))]
     assert len(said) >= 9
-    outcomes = {name: list(rows["outcome"]) for name, rows in parts_on_file.items()}
+    outcomes = {name: list(rows["outcome"]) for name, rows in reference_parts.items()}
     wrong = [
         (name, number, outcome)
         for name, number, outcome in said

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from made_runs import claim_test, runs
 
 from plumbline.analysis.publish.claim_pages import Titles
+from plumbline.analysis.publish.reference_verdicts import read_claims
 from plumbline.analysis.publish.roulette import OF_A_SEED, wheel_of, wheels
-from plumbline.analysis.publish.verdicts_on_file import read_claims
 from plumbline.analysis.verdicts.judge import ExperimentRuns, ReadyClaim
 from plumbline.analysis.verdicts.part_results import part_result
 from plumbline.analysis.verdicts.small_sample_rates import claimed_rate

@@ -6,6 +6,7 @@ import made_evidence as made
 import pandas as pd
 import pytest
 
+from plumbline.analysis.publish.reference_verdicts import read_doubts
 from plumbline.analysis.publish.verdict_tables import (
     ANY_DATA,
     doubt_table,
@@ -14,7 +15,6 @@ from plumbline.analysis.publish.verdict_tables import (
     verdict_table,
     words_table,
 )
-from plumbline.analysis.publish.verdicts_on_file import read_doubts
 from plumbline.analysis.verdicts.verdict import COLUMNS
 
 

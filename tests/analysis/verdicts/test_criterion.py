@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from made_runs import claim_test
 
-from plumbline.analysis.publish.verdicts_on_file import read_claims
+from plumbline.analysis.publish.reference_verdicts import read_claims
 from plumbline.analysis.verdicts.criterion import CRITERION, criterion, describe
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.places import REFERENCE

@@ -101,8 +101,8 @@ def unit(found: Evidence, baselines: Iterable[str], metric: str, baseline: str) 
         baseline: of these effects, by its words.
     """
     start, end = "in standard deviations of the initial design", f"in standard deviations of {baseline}"
-    if found.filed is not None and "sd" in found.filed.table:
-        rows = found.filed.table.query("metric == @metric").dropna(subset="sd")
+    if found.reference is not None and "sd" in found.reference.table:
+        rows = found.reference.table.query("metric == @metric").dropna(subset="sd")
         # Starts are the same for all methods, and so are their deviations.
         shared = rows.groupby("task")["sd"].agg(np.ptp).le(ROUNDING * rows.groupby("task")["sd"].max()).all()
         return "in standard deviations over seeds" if rows["baseline"].nunique() < 2 else start if shared else end
@@ -131,8 +131,8 @@ def effect(standardised: pd.Series, mean: float, sd: float, **of: str) -> Effect
 
 def effects(found: Evidence, baselines: Mapping[str, tuple[str, ...]], metric: str) -> Iterator[Effect]:
     """Yield the effect of each method on each task that it shares with its baseline, and then over all of these."""
-    if found.filed is not None and {*HEADINGS.values()} <= {*found.filed.table}:
-        yield from filed_effects(found.filed.table, baselines, metric)
+    if found.reference is not None and {*HEADINGS.values()} <= {*found.reference.table}:
+        yield from reference_effects(found.reference.table, baselines, metric)
         return
     for baseline, methods in baselines.items():
         for method in methods:
@@ -151,7 +151,7 @@ def effects(found: Evidence, baselines: Mapping[str, tuple[str, ...]], metric: s
                 yield effect(over, np.nan, np.nan, task=ALL, **of)
 
 
-def filed_effects(table: pd.DataFrame, baselines: Mapping[str, tuple[str, ...]], metric: str) -> Iterator[Effect]:
+def reference_effects(table: pd.DataFrame, baselines: Mapping[str, tuple[str, ...]], metric: str) -> Iterator[Effect]:
     """Yield the effects that a reference table of effects has of these methods."""
     wanted = {(method, baseline) for baseline, methods in baselines.items() for method in methods}
     rows = table[table["metric"] == metric].rename(columns={words: name for name, words in HEADINGS.items()})

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from plumbline.analysis.evidence.collect import TRIAL, Name
-from plumbline.analysis.evidence.filed import EndSummary, Filed, summary_of
+from plumbline.analysis.evidence.reference import EndSummary, Reference, summary_of
 from plumbline.core.errors import PlumblineError
 from plumbline.metrics.frames import frame_of
 from plumbline.metrics.registry import by_round
@@ -38,7 +38,7 @@ class Evidence:
         spaces: of hyperparameters, by name: its study's.
         methods_in_use: registered name and options of each method of the YAML files, by label.
         budgets: of all tasks of the YAML files, by name.
-        filed: reference results, where they take the place of records: `rows` then has no more than the places.
+        reference: reference results, where they take the place of records: `rows` then has no more than the places.
     """
 
     rows: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -51,7 +51,7 @@ class Evidence:
     spaces: Mapping[str, Sequence[Hyperparameter]] = field(default_factory=dict)
     methods_in_use: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     budgets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    filed: Filed | None = None
+    reference: Reference | None = None
 
     @property
     def seeds(self) -> int:
@@ -101,10 +101,10 @@ class Evidence:
 
         Raises:
             PlumblineError: there are no trials.
-            NotOnFileError: there are reference results, and these are not among them.
+            NotInReferenceError: there are reference results, and these are not among them.
         """
-        if self.filed is not None:
-            return self.filed.by_round(task, method, metric)
+        if self.reference is not None:
+            return self.reference.by_round(task, method, metric)
         return by_round(self.trials(task, method), metric)
 
     def ends(self, task: str, method: str, metric: str) -> pd.Series:
@@ -113,8 +113,8 @@ class Evidence:
         Raises:
             PlumblineError: as `by_round`.
         """
-        if self.filed is not None and not self.filed.has_rounds(task, method, metric):
-            return self.filed.ends(task, method, metric)
+        if self.reference is not None and not self.reference.has_rounds(task, method, metric):
+            return self.reference.ends(task, method, metric)
         table = self.by_round(task, method, metric)
         return table.iloc[:, -1] if table.size else pd.Series(dtype=float)
 
@@ -124,8 +124,8 @@ class Evidence:
         Raises:
             PlumblineError: as `by_round`.
         """
-        if self.filed is not None and not self.filed.has_rounds(task, method, metric):
-            return self.filed.summary(task, method, metric, level)
+        if self.reference is not None and not self.reference.has_rounds(task, method, metric):
+            return self.reference.summary(task, method, metric, level)
         return summary_of(self.ends(task, method, metric), level)
 
     def legend(self, method: str) -> Legend:

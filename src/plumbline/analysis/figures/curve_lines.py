@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from plumbline.analysis.evidence.bands import LEVEL, BandKind, band
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.filed import NotOnFileError
+from plumbline.analysis.evidence.reference import NotInReferenceError
 from plumbline.analysis.figures.curve_options import FIRST, CurvesOptions, Panel, Row
 from plumbline.metrics.spending import by_cost
 from plumbline.statistics.over_seeds import student_interval
@@ -56,10 +56,10 @@ def values_by_column(found: Evidence, panel: Panel, method: str, metric: str) ->
     """Return a metric of each seed at the end of each round, or at each cost where the panel has costs.
 
     Raises:
-        NotOnFileError: results on file do not say which outcomes were observed, and so not what was spent.
+        NotInReferenceError: reference results do not say which outcomes were observed, and so not what was spent.
     """
-    if panel.costs and found.filed is not None:
-        raise NotOnFileError(f"no costs of evaluations of {method} on {panel.task}")
+    if panel.costs and found.reference is not None:
+        raise NotInReferenceError(f"no costs of evaluations of {method} on {panel.task}")
     if panel.costs:
         return by_cost(found.trials(panel.task, method), metric, panel.costs)
     return found.by_round(panel.task, method, metric)
@@ -87,7 +87,7 @@ def line_of(found: Evidence, panel: Panel, method: str, row: Row, options: Curve
         PlumblineError: there are no trials, or not what it takes among the reference results.
     """
     kind, sign = row.band or options.band, -1 if row.minimise else 1
-    if found.filed is not None and not found.filed.has_rounds(panel.task, method, row.metric):
+    if found.reference is not None and not found.reference.has_rounds(panel.task, method, row.metric):
         return filed_line(found, panel, method, row, options)
     trials = found.trials(panel.task, method)
     table = values_by_column(found, panel, method, row.metric)
@@ -109,26 +109,26 @@ def filed_line(found: Evidence, panel: Panel, method: str, row: Row, options: Cu
     The band of a difference is known at the last round only, if the reference results have single runs.
 
     Raises:
-        NotOnFileError: it is none of means, or against something else than evaluations.
+        NotInReferenceError: it is none of means, or against something else than evaluations.
     """
-    assert found.filed is not None
-    kind, sign, filed = row.band or options.band, -1 if row.minimise else 1, found.filed
+    assert found.reference is not None
+    kind, sign, reference = row.band or options.band, -1 if row.minimise else 1, found.reference
     if kind not in ("mean-error", "mean-interval") or panel.costs or row.against == "minutes":
-        raise NotOnFileError(f"no {row.metric} by round of single runs of {method} on {panel.task}")
-    curve = filed.curve(panel.task, method, row.metric)
+        raise NotInReferenceError(f"no {row.metric} by round of single runs of {method} on {panel.task}")
+    curve = reference.curve(panel.task, method, row.metric)
     if curve.empty:
         return None
     if (theirs := baseline_of(panel, row)) is None:
         low, middle, high = edges(curve["mean"], curve["standard_error"], curve["seeds"], kind)
     else:
-        others = filed.curve(panel.task, theirs, row.metric)
+        others = reference.curve(panel.task, theirs, row.metric)
         if not (curve["seeds"] == others["seeds"]).all():
-            raise NotOnFileError(f"no {row.metric} by round of the runs that {method} and {theirs} have in common")
+            raise NotInReferenceError(f"no {row.metric} by round of the runs that {method} and {theirs} have in common")
         middle = (curve["mean"] - others["mean"]).to_numpy(copy=True)
         low, high = np.full((2, len(middle)), np.nan)
         try:
             apart = found.ends(panel.task, method, row.metric) - found.ends(panel.task, theirs, row.metric)
-        except NotOnFileError:
+        except NotInReferenceError:
             pass
         else:
             low[-1], middle[-1], high[-1] = (float(one) for one in band(apart.to_numpy(), kind, options.quantiles))
@@ -150,12 +150,12 @@ def nominal_line(found: Evidence, panel: Panel, method: str, row: Row, options: 
     as_mean = row.model_copy(update={"metric": row.nominal, "band": "mean-error", "minus": None})
     line = line_of(found, panel, method, as_mean, options)
     if line is None:
-        raise NotOnFileError(f"no {row.nominal} by round of {method} on {panel.task}")
+        raise NotInReferenceError(f"no {row.nominal} by round of {method} on {panel.task}")
     return line
 
 
 def optimum_of(found: Evidence, panel: Panel) -> float:
     """Return the optimum of a panel's task, NaN where it is not known."""
-    if found.filed is not None:
-        return found.filed.optimum(panel.task, panel.methods[0])
+    if found.reference is not None:
+        return found.reference.optimum(panel.task, panel.methods[0])
     return float(found.trials(panel.task, panel.methods[0])["optimum"].iloc[0])

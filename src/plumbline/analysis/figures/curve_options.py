@@ -97,7 +97,7 @@ class Panel(Options):
 
 def of_means(evidence: Evidence) -> bool:
     """Return whether the evidence has means by round in place of single runs."""
-    return evidence.filed is not None and evidence.filed.rounds.empty
+    return evidence.reference is not None and evidence.reference.rounds.empty
 
 
 class CurvesOptions(OutputOptions):

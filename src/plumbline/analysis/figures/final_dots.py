@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from plumbline.analysis.evidence.bands import LEVEL
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.filed import EndSummary
+from plumbline.analysis.evidence.reference import EndSummary
 from plumbline.analysis.figures.sweep import interval_of
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures

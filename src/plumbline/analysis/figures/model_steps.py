@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from pydantic import NonNegativeInt
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.filed import NotOnFileError
+from plumbline.analysis.evidence.reference import NotInReferenceError
 from plumbline.analysis.outputs import style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 from plumbline.core.errors import PlumblineError
@@ -48,11 +48,11 @@ def pictures_of(evidence: Evidence, task: str, seed: int | None = None) -> pd.Da
 
     Raises:
         PlumblineError: there are none.
-        NotOnFileError: there are reference results, which hold none.
+        NotInReferenceError: there are reference results, which hold none.
     """
     found = evidence.snapshots
-    if evidence.filed is not None:
-        raise NotOnFileError("pictures of models")
+    if evidence.reference is not None:
+        raise NotInReferenceError("pictures of models")
     if len(found):
         found = found[found["task"] == (task or found["task"].iloc[0])]
     if found.empty:

@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from plumbline.analysis.evidence.bands import LEVEL
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.filed import EndSummary
+from plumbline.analysis.evidence.reference import EndSummary
 from plumbline.analysis.outputs import marks, style
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, figures
 from plumbline.core.errors import PlumblineError

@@ -13,9 +13,9 @@ import pandas as pd
 
 from plumbline.analysis.publish.markdown import escaped
 from plumbline.analysis.publish.pages import listed, render, write_pages
+from plumbline.analysis.publish.reference_verdicts import read_claims, read_doubts
 from plumbline.analysis.publish.supported_values import supports
 from plumbline.analysis.publish.verdict_tables import NOT_JUDGED, seeds_of
-from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 from plumbline.analysis.verdicts.criterion import criterion, describe
 from plumbline.analysis.verdicts.rule import counts
 from plumbline.analysis.verdicts.small_sample_rates import DRAWS

@@ -12,10 +12,10 @@ from plumbline.analysis.evidence.final_values import with_words_for_one_seed
 from plumbline.analysis.evidence.former import FORMER_VARIANTS, former_definitions
 from plumbline.analysis.publish.claim_pages import Titles, verdict_of
 from plumbline.analysis.publish.pages import listed, render, write_pages
-from plumbline.analysis.publish.verdicts_on_file import read_claims
+from plumbline.analysis.publish.reference_verdicts import read_claims
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN
 from plumbline.core.files import read_csv, read_json
-from plumbline.core.places import filed
+from plumbline.core.places import completed
 from plumbline.store.reference_files import CLAIMS, COSTS, ExperimentFiles
 from plumbline.study.experiments import Experiment, Preset, Study, in_atlas
 from plumbline.study.methods_and_tasks import MethodsAndTasks
@@ -49,7 +49,7 @@ class Kept:
 
 def kept(reference: Path, name: str) -> Kept:
     """What is kept of an experiment among the reference results."""
-    files = ExperimentFiles(filed(reference / name))
+    files = ExperimentFiles(completed(reference / name))
     abouts = files.provenances
     return Kept(
         files,

@@ -93,7 +93,7 @@ def _run(found: Evidence, task: str, method: str, metrics: Sequence[str]) -> dic
     }
 
 
-def explored_on_file(
+def explored_reference(
     files: ExperimentFiles, costs: Mapping[tuple[str, str], float], entries: MethodsAndTasks, titles: Titles
 ) -> Explored | None:
     """Return the reference curves of an experiment: of single seeds where those are kept, else means; None without any.
@@ -206,7 +206,7 @@ def compact(values: NDArray[np.float64]) -> list[list[float | None]]:
     return [[float(f"{one:.{DIGITS}g}") if np.isfinite(one) else None for one in row] for row in values]
 
 
-def costs_on_file(path: Path) -> dict[tuple[str, str], float]:
+def reference_costs(path: Path) -> dict[tuple[str, str], float]:
     """Return the median seconds of a round by task and method; empty where there is no such file."""
     if not path.is_file():
         return {}

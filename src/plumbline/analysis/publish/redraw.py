@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.filed import Filed, NotOnFileError
+from plumbline.analysis.evidence.reference import NotInReferenceError, Reference
 from plumbline.analysis.evidence.runs import COLUMNS as RUN
 from plumbline.analysis.outputs.draw import budget_label, draw
 from plumbline.analysis.publish.reference import keep_figure
@@ -60,7 +60,9 @@ def read_parquet(path: Path) -> pd.DataFrame:
     return read_table(path).to_pandas() if path.is_file() else pd.DataFrame()
 
 
-def runs_on_file(reference: Path, name: str, about: Mapping[str, Any], evaluations: Mapping[Any, int]) -> pd.DataFrame:
+def reference_runs(
+    reference: Path, name: str, about: Mapping[str, Any], evaluations: Mapping[Any, int]
+) -> pd.DataFrame:
     """Return the runs of an experiment, and those of the same trials that other experiments keep.
 
     Args:
@@ -80,7 +82,7 @@ def runs_on_file(reference: Path, name: str, about: Mapping[str, Any], evaluatio
     return pd.concat(found, ignore_index=True).drop_duplicates(RUN[:4]) if any(map(len, found)) else pd.DataFrame()
 
 
-def evidence_on_file(resolved: ResolvedExperiment, reference: Path) -> Evidence:
+def reference_evidence(resolved: ResolvedExperiment, reference: Path) -> Evidence:
     """Return the evidence of an experiment from its reference results.
 
     Raises:
@@ -99,15 +101,15 @@ def evidence_on_file(resolved: ResolvedExperiment, reference: Path) -> Evidence:
     rows = places(resolved)
     now = (budget_label(rows), int(rows["seed"].nunique()), resolved.data or "synthetic")
     if now != (about["budget"], about["seeds"], about["data"]):
-        raise NotOnFileError(f"today's trials, but {about['budget']} of {about['seeds']} seeds on {about['data']}")
-    filed = Filed(
+        raise NotInReferenceError(f"today's trials, but {about['budget']} of {about['seeds']} seeds on {about['data']}")
+    kept = Reference(
         rounds=read_parquet(home.rounds),
         curves=read_parquet(home.curves),
-        runs=runs_on_file(reference, name, about, resolved.evaluations),
+        runs=reference_runs(reference, name, about, resolved.evaluations),
         table=read_csv(home.table) if home.table.is_file() else pd.DataFrame(),
     )
     return Evidence(
-        rows, legends=resolved.legends, titles=resolved.titles, task_parameters=resolved.parameters, filed=filed
+        rows, legends=resolved.legends, titles=resolved.titles, task_parameters=resolved.parameters, reference=kept
     )
 
 
@@ -132,9 +134,9 @@ def redraw(settings: Settings, reference: Path, names: Sequence[str] = ()) -> It
         try:
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / home.figure.name
-                draw(resolved, evidence_on_file(resolved, reference), [path])
+                draw(resolved, reference_evidence(resolved, reference), [path])
                 keep_figure(path, home.folder)
-        except NotOnFileError as error:
+        except NotInReferenceError as error:
             yield name, f"not in the reference results: {error}"
         except PlumblineError as error:
             yield name, str(error)

@@ -11,9 +11,9 @@ import pandas as pd
 from PIL import Image
 
 from plumbline.analysis.evidence.evidence import Evidence
-from plumbline.analysis.evidence.filed import WHERE
+from plumbline.analysis.evidence.reference import WHERE
 from plumbline.analysis.outputs.draw import budget_label, evidence_of, output_of
-from plumbline.analysis.publish.verdicts_on_file import read_claims
+from plumbline.analysis.publish.reference_verdicts import read_claims
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN, judge_reference, runs_for_outputs, runs_from_records
 from plumbline.analysis.verdicts.verdict import by_number
 from plumbline.core.errors import PlumblineError

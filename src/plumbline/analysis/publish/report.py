@@ -29,10 +29,10 @@ from plumbline.analysis.publish.estimates import percent
 from plumbline.analysis.publish.explorer import chart_library, line_chart
 from plumbline.analysis.publish.markdown import number
 from plumbline.analysis.publish.pages import html_environment, template_text
-from plumbline.analysis.publish.report_experiments import ExperimentView, by_study, of_run, on_file
+from plumbline.analysis.publish.reference_verdicts import read_claims, read_doubts
+from plumbline.analysis.publish.report_experiments import ExperimentView, by_study, of_run, reference_views
 from plumbline.analysis.publish.report_links import address_of_stored, pictured
 from plumbline.analysis.publish.roulette import wheels
-from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 from plumbline.core import places
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import write_text
@@ -45,12 +45,12 @@ from plumbline.study.verdicts import LOOKS, MEANINGS, OUTCOME_MEANINGS, VERDICTS
 
 def reference_folder() -> Path:
     """Return the folder of the reference results."""
-    return places.on_file(places.REFERENCE)
+    return places.own_or_shipped(places.REFERENCE)
 
 
 def atlas_folder() -> Path:
     """Return the folder of the atlas."""
-    return places.on_file(places.ATLAS)
+    return places.own_or_shipped(places.ATLAS)
 
 
 class Answer(NamedTuple):
@@ -167,7 +167,7 @@ def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path
     logs = folder.parent / "logs" / run.config.preset / "experiments"
     verdicts = verdict_of_each(own)
     views = [of_run(one, folder, logs, output, titles, verdicts) for one in run.experiments.values()]
-    filed = on_file(run, stored, output, verdict_of_each(record))
+    references = reference_views(run, stored, output, verdict_of_each(record))
     rates = reference.drop_duplicates("claim").set_index("claim")[["pattern", "chance"]].astype(object)
     draws = [
         wheel | rates.where(rates.notna(), None).loc[wheel["claim"]].to_dict()
@@ -185,7 +185,7 @@ def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path
         stored=relpath(address_of_stored(stored, output), output.parent),
         record=record,
         own=own,
-        filed=by_study(filed),
+        references=by_study(references),
         studies=by_study(views),
         wheels=draws,
         not_run=[
@@ -196,10 +196,10 @@ def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path
         looks=LOOKS,
         meanings=MEANINGS,
         outcomes=OUTCOME_MEANINGS,
-        choices=choices(of_studies, [one for _, some in (*record, *own) for one in some], [*filed, *views]),
+        choices=choices(of_studies, [one for _, some in (*record, *own) for one in some], [*references, *views]),
         styles=Markup(verdict_styles() + template_text("report.css")),
         script=Markup(template_text("report.js")),
-        library=Markup(chart_library()) if any(one.curves for one in (*views, *filed)) else "",
+        library=Markup(chart_library()) if any(one.curves for one in (*views, *references)) else "",
         chart=Markup(line_chart()),
     )
     write_text(output, page)

@@ -10,7 +10,7 @@ from plumbline.analysis.comparisons.numbers import significant
 from plumbline.analysis.evidence.collect import failures_of
 from plumbline.analysis.publish.claim_pages import Titles
 from plumbline.analysis.publish.experiment_pages import kept, titled
-from plumbline.analysis.publish.explorer import Explored, costs_on_file, explored_on_file, explored_records
+from plumbline.analysis.publish.explorer import Explored, explored_records, explored_reference, reference_costs
 from plumbline.analysis.publish.markdown import duration, number
 from plumbline.analysis.publish.report_links import Link, address, check_svg, data_uri, links, specification
 from plumbline.core.files import read_csv
@@ -124,7 +124,7 @@ def of_run(
     )
 
 
-def on_file(run: ResolvedRun, reference: Path, page: Path, verdicts: Mapping[str, str]) -> list[ExperimentView]:
+def reference_views(run: ResolvedRun, reference: Path, page: Path, verdicts: Mapping[str, str]) -> list[ExperimentView]:
     """Return the experiments of the run's studies that have reference results.
 
     Args:
@@ -134,14 +134,14 @@ def on_file(run: ResolvedRun, reference: Path, page: Path, verdicts: Mapping[str
         verdicts: the reference verdicts, by claim.
     """
     titles = Titles(run.entries)
-    costs = costs_on_file(shipped() / REFERENCE / COSTS) | costs_on_file(reference / COSTS)
+    costs = reference_costs(shipped() / REFERENCE / COSTS) | reference_costs(reference / COSTS)
     found = []
     for study in run.studies.values():
         for name, experiment in study.experiments.items():
             there = kept(reference, name)
             if there.about is None:
                 continue
-            curves = explored_on_file(there.files, costs, run.entries, titles)
+            curves = explored_reference(there.files, costs, run.entries, titles)
             about = there.about
             taken = duration(3600 * about.get("wall_hours", 0))
             facts = [f"{about['trials']} trials of {about['seeds']} seeds, {taken}"] if about.get("trials") else []

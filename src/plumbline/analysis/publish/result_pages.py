@@ -25,6 +25,7 @@ from plumbline.analysis.publish.estimates import (
     with_interval,
 )
 from plumbline.analysis.publish.markdown import table
+from plumbline.analysis.publish.reference_verdicts import read_claims, read_doubts
 from plumbline.analysis.publish.seeds_table import needed, seeds_table
 from plumbline.analysis.publish.two_searches import TwoSearches
 from plumbline.analysis.publish.verdict_tables import (
@@ -36,7 +37,6 @@ from plumbline.analysis.publish.verdict_tables import (
     verdict_table,
     words_table,
 )
-from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
 from plumbline.analysis.verdicts.criterion import describe
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN
 from plumbline.analysis.verdicts.rule import counts
@@ -167,7 +167,7 @@ class ReferenceNumbers:
 
     # Of experiments
 
-    def not_on_file(self, study: str) -> str:
+    def without_reference(self, study: str) -> str:
         """The experiments of a study that have no reference results, as a table."""
         (chosen,) = self._chosen((study,))
         there = {one.name for one in self._reference.iterdir() if one.is_dir()}

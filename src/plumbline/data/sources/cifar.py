@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from plumbline.core.errors import PlumblineError
-from plumbline.core.files import raise_of_machine
+from plumbline.core.files import raise_if_machine_failed
 from plumbline.data.sources.archives import members
 from plumbline.data.sources.array_pickles import read_pickle
 from plumbline.data.sources.images import Images, Part, Pixels
@@ -115,6 +115,6 @@ def _decoded(content: bytes, source: str) -> Pixels:
                 raise ValueError(f"{image.width} x {image.height} pixels, not {SHAPE[2]} x {SHAPE[1]}")
             return np.asarray(image.convert("RGB"), dtype=np.uint8).transpose(2, 0, 1)
     except Exception as error:  # Pillow may raise any error on a damaged image
-        raise_of_machine(error, source)
+        raise_if_machine_failed(error, source)
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise PlumblineError(f"{source} cannot be read ({reason}): delete the archive and fetch it again") from error

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.io import loadmat
 
 from plumbline.core.errors import PlumblineError
-from plumbline.core.files import raise_of_machine
+from plumbline.core.files import raise_if_machine_failed
 from plumbline.data.sources.images import Images, Part
 
 DIGITS = tuple("0123456789")
@@ -36,7 +36,7 @@ def _part(path: Path) -> Part:
         if X.dtype != np.uint8 or X.shape != (32, 32, 3, len(y)) or not np.isin(y, range(1, 11)).all():
             raise ValueError(f"X is {X.dtype} {X.shape} for {len(y)} labels {y.min()} to {y.max()}")
     except Exception as error:  # of the check, or of a process that ended
-        raise_of_machine(error, path)
+        raise_if_machine_failed(error, path)
         raise PlumblineError(
             f"{path} is no file of SVHN's digits ({_reason(error)}): delete it and fetch it again"
         ) from error

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from plumbline.core import files
 from plumbline.core.errors import PlumblineError
-from plumbline.core.files import raise_of_machine
+from plumbline.core.files import raise_if_machine_failed
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -54,7 +54,7 @@ def read_arrays(path: Path) -> Iterator[Arrays]:
     except (PermissionError, IsADirectoryError) as error:
         raise PlumblineError(f"{path} cannot be read: {error.strerror}") from error
     except Exception as error:  # the readers may raise any error on a damaged file
-        raise_of_machine(error, path)
+        raise_if_machine_failed(error, path)
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         if "allow_pickle" in reason:
             raise PlumblineError(f"{path} holds code and was not read: delete it and run again") from error

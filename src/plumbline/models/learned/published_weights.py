@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from plumbline.core.errors import PlumblineError
-from plumbline.core.files import raise_of_machine
+from plumbline.core.files import raise_if_machine_failed
 
 POINTER = b"version https://git-lfs"
 """First bytes of a pointer that Git LFS leaves in place of a file."""
@@ -34,7 +34,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
     except PlumblineError:
         raise
     except Exception as error:  # torch may raise any error on a file that is not a pickle
-        raise_of_machine(error, path)
+        raise_if_machine_failed(error, path)
         raise PlumblineError(f"{path} is corrupt ({' '.join(str(error).split())[:200]}): get it again") from error
     if not isinstance(held, dict) or not all(isinstance(k, str) and isinstance(v, Tensor) for k, v in held.items()):
         raise PlumblineError(f"{path} holds no state dict, that is names and tensors: save `model.state_dict()` alone")

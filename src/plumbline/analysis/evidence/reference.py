@@ -17,7 +17,7 @@ WHERE = ["task", "method", "metric"]
 """What a value is of."""
 
 
-class NotOnFileError(PlumblineError):
+class NotInReferenceError(PlumblineError):
     """Values that a figure needs are not among the reference results."""
 
 
@@ -49,14 +49,14 @@ def summary_of(ends: pd.Series, level: float | None) -> EndSummary:
 
 
 GAPS = {"mean_nominal_coverage": ("query_coverage", "query_coverage_gap")}
-"""Metrics that are as far below another one, in each round, as a gap on file says."""
+"""Metrics that are as far below another one, in each round, as a gap in the reference results says."""
 
 LAST = ["last"]
 """What is known of these for each run: the median of a difference is not that of medians."""
 
 
 @dataclass(frozen=True)
-class Filed:
+class Reference:
     """The reference results of one experiment.
 
     Attributes:
@@ -79,24 +79,24 @@ class Filed:
         """Return a metric at the end of each round: one row per seed, a column an iteration.
 
         Raises:
-            NotOnFileError: it is not there.
+            NotInReferenceError: it is not there.
         """
         found = _of(self.rounds, task, method, metric)
         if found.empty:
-            raise NotOnFileError(f"no {metric} by round of single runs of {method} on {task}")
+            raise NotInReferenceError(f"no {metric} by round of single runs of {method} on {task}")
         return found.pivot(index="seed", columns="iteration", values="value")
 
     def curve(self, task: str, method: str, metric: str) -> pd.DataFrame:
         """Return `mean`, `standard_error` and `seeds` by iteration; no rows where a method has no value at all."""
         if self.curves.empty:
-            raise NotOnFileError(f"no {metric} by round of {method} on {task}")
+            raise NotInReferenceError(f"no {metric} by round of {method} on {task}")
         return _of(self.curves, task, method, metric).set_index("iteration")[["mean", "standard_error", "seeds"]]
 
     def ends(self, task: str, method: str, metric: str) -> pd.Series:
         """Return the last value of each seed.
 
         Raises:
-            NotOnFileError: it is not there.
+            NotInReferenceError: it is not there.
         """
         return self._runs(task, method, metric)["last"]
 
@@ -104,7 +104,7 @@ class Filed:
         """Return the final value of each seed, of metrics of single queries the mean over rounds.
 
         Raises:
-            NotOnFileError: it is not there.
+            NotInReferenceError: it is not there.
         """
         return self._runs(task, method, metric)["mean" if find_metric(metric).kind == "query" else "last"]
 
@@ -117,14 +117,14 @@ class Filed:
         """Return where runs end, from single runs or from the table.
 
         Raises:
-            NotOnFileError: it is in neither.
+            NotInReferenceError: it is in neither.
         """
         if not _of(self.runs, task, method, metric).empty or (metric in GAPS and metric not in self.table):
             return summary_of(self.ends(task, method, metric), level)
         rows = self.table
         rows = rows[(rows["task"] == task) & (rows["method"] == method)] if metric in rows else rows.iloc[:0]
         if rows.empty:
-            raise NotOnFileError(f"no final {metric} of {method} on {task}")
+            raise NotInReferenceError(f"no final {metric} of {method} on {task}")
         row = rows.iloc[0]
         above = row.get(f"seeds above {level:g}") if level is not None else None
         seeds = int(row.get(f"{metric} seeds", row["seeds"]))
@@ -142,7 +142,7 @@ class Filed:
                 return (value.set_index("seed")[LAST] - gap.set_index("seed")[LAST]).dropna()
         optimum = self.optimum(task, method) if metric == "best_f" else np.nan
         if np.isnan(optimum):
-            raise NotOnFileError(f"no final {metric} of single runs of {method} on {task}")
+            raise NotInReferenceError(f"no final {metric} of single runs of {method} on {task}")
         regret = _of(self.runs, task, method, "regret").set_index("seed")
         return optimum - regret[["last", "mean", "median"]]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from plumbline.analysis.publish.verdicts_on_file import read_claims, read_doubts
+from plumbline.analysis.publish.reference_verdicts import read_claims, read_doubts
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError
 from plumbline.study.plan import load_plan
