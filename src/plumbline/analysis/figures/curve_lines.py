@@ -88,7 +88,7 @@ def line_of(found: Evidence, panel: Panel, method: str, row: Row, options: Curve
     """
     kind, sign = row.band or options.band, -1 if row.minimise else 1
     if found.reference is not None and not found.reference.has_rounds(panel.task, method, row.metric):
-        return filed_line(found, panel, method, row, options)
+        return reference_line(found, panel, method, row, options)
     trials = found.trials(panel.task, method)
     table = values_by_column(found, panel, method, row.metric)
     if (theirs := baseline_of(panel, row)) is not None:
@@ -103,7 +103,7 @@ def line_of(found: Evidence, panel: Panel, method: str, row: Row, options: Curve
     return Line(x, *band(sign * values, kind, options.quantiles))
 
 
-def filed_line(found: Evidence, panel: Panel, method: str, row: Row, options: CurvesOptions) -> Line | None:
+def reference_line(found: Evidence, panel: Panel, method: str, row: Row, options: CurvesOptions) -> Line | None:
     """Return the line of a method from the reference results' means by round.
 
     The band of a difference is known at the last round only, if the reference results have single runs.
