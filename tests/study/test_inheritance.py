@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.nested import merge
-from plumbline.core.options import read_yaml
+from plumbline.core.strict_yaml import read_yaml
 from plumbline.study.inheritance import inherit
 
 trees = st.recursive(st.integers(), lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3))

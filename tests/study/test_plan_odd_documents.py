@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plumbline.core.errors import PlumblineError
-from plumbline.core.options import StrictLoader
+from plumbline.core.strict_yaml import StrictLoader
 from plumbline.data.datasets import load_datasets
 from plumbline.data.models import load_models
 from plumbline.study.experiments import load_study

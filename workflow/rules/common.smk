@@ -17,7 +17,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.settings.types import DeploymentMethod
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import read_yaml
+from plumbline.core.strict_yaml import read_yaml
 from plumbline.core.places import STUDIES
 from plumbline.store.keys import code_digest, illustration_digest, input_paths, trainer_digest, trial_inputs
 from plumbline.study.plan import load_plan

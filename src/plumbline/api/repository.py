@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import read_yaml, yaml_files
 from plumbline.core.places import STUDIES, shipped, workspace
+from plumbline.core.strict_yaml import read_yaml, yaml_files
 from plumbline.study.experiments import Study, load_study
 from plumbline.study.settings import Config, read_config
 

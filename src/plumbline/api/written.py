@@ -10,7 +10,7 @@ from yaml.constructor import SafeConstructor
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.nested import merge
-from plumbline.core.options import compose_yaml, yaml_files
+from plumbline.core.strict_yaml import compose_yaml, yaml_files
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def settings_of(pairs: list[str] | None) -> dict[str, Any]:
         PlumblineError: a pair without a name or a value, a value that is not YAML as `core.options` reads it, or a name
             that has a value already.
     """
-    from plumbline.core.options import parse_yaml
+    from plumbline.core.strict_yaml import parse_yaml
 
     options: dict[str, Any] = {}
     for pair in pairs or []:

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from pydantic import Field, PositiveInt
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import Options, parse, read_yaml
+from plumbline.core.options import Options, parse
+from plumbline.core.strict_yaml import read_yaml
 
 Kind = Literal[
     "molecules",

@@ -6,8 +6,9 @@ from typing import Any
 from pydantic import Field, PositiveFloat
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import Options, parse, read_yaml
+from plumbline.core.options import Options, parse
 from plumbline.core.resources import Resources
+from plumbline.core.strict_yaml import read_yaml
 
 TRAINING = Resources(mem_mb=4_000, runtime=60)
 """Default resources of a training."""

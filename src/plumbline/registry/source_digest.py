@@ -50,6 +50,7 @@ NEUTRAL = frozenset(
         "core.options",
         "core.outcomes",
         "core.saved_state",
+        "core.strict_yaml",
         "designs.base",
         "methods.base",
         "methods.proposal",

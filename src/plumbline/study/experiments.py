@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import Options, distinct, parse, read_yaml
+from plumbline.core.options import Options, distinct, parse
+from plumbline.core.strict_yaml import read_yaml
 from plumbline.registry.references import LONGEST_LABEL
 from plumbline.store.reference_files import EditionFiles
 from plumbline.store.spec import Diagnostics

@@ -18,8 +18,9 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import AfterValidator, Field, model_validator
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import Options, distinct, line_of, parse, read_yaml, yaml_files
+from plumbline.core.options import Options, distinct, parse
 from plumbline.core.resources import Resources
+from plumbline.core.strict_yaml import line_of, read_yaml, yaml_files
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.references import InitialDesign, Json, MethodRef, Named, ProblemRef, safe_label
 from plumbline.store.keys import with_stand_ins

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.options import line_of, parse, yaml_files
+from plumbline.core.options import parse
+from plumbline.core.strict_yaml import line_of, yaml_files
 from plumbline.data.datasets import Dataset, load_datasets
 from plumbline.data.models import ModelEntry, load_models
 from plumbline.store.keys import input_paths

@@ -8,7 +8,8 @@ from pydantic import AfterValidator, Field, PositiveInt, PrivateAttr
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.nested import merge
-from plumbline.core.options import Options, parse, read_yaml
+from plumbline.core.options import Options, parse
+from plumbline.core.strict_yaml import read_yaml
 from plumbline.registry.references import short_digest
 from plumbline.study.claims import Names
 from plumbline.study.experiments import Preset

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from plumbline.core.options import read_yaml
+from plumbline.core.strict_yaml import read_yaml
 
 PAPERS = {
     "calibrated": "Calibrated Uncertainty Estimation Improves Bayesian Optimization",
