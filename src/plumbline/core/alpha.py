@@ -11,7 +11,7 @@ Alpha = Annotated[float, Field(gt=0.0, lt=1.0)] | Literal["1/sqrt(n)", "max(.05,
 def alpha_at(alpha: Alpha, n: int) -> float:
     """Return the miscoverage level after `n` observations.
 
-    The schedules are CBO's (appendix D): `1/sqrt(n)` for tabular problems, with a floor of .05 for others. Below
+    The schedule of CBO is `max(.05, 1/sqrt(n))` (appendix D), whose floor binds from 400 observations on. Below
     four observations they are held at 1/2, where a level of 1 would make every set empty.
     """
     if isinstance(alpha, float):

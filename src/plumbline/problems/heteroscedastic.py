@@ -65,7 +65,7 @@ class Sinc(Heteroscedastic):
 class DoubleKnot(Heteroscedastic):
     r"""`-x_1 exp(-x_1^2 - x_2^2)` on [-2, 6]^2; noise variance 0.1 `||x||`; Gramacy (2005).
 
-    The paper's exponent is garbled. It has eps(x) proportional to `||x||`, and its code uses 0.1 `||x||` as a
+    Our copy of the paper lost the exponent. It has eps(x) proportional to `||x||`, and its code uses 0.1 `||x||` as a
     variance. The function has one maximum, at (-1/sqrt 2, 0), and one minimum, in a corner of a box that is flat
     elsewhere.
     """

@@ -67,7 +67,7 @@ class NoiseAtBoundWarning(UserWarning):
 
 
 class ConformalOptions(VariantOptions):
-    """Options of conformal Bayesian optimisation; defaults of CBO, appendix D.
+    """Options of conformal Bayesian optimisation; defaults of CBO, appendix D, where it gives them.
 
     Attributes:
         model: kernel and priors.

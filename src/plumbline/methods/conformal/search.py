@@ -35,7 +35,7 @@ WALL, THICKNESS = 100.0, 0.01
 
 
 class LangevinOptions(Options):
-    """Options of the chains; defaults of CBO, appendix D.
+    """Options of the chains; defaults of CBO, appendix D, where it gives them.
 
     Attributes:
         chains: number of parallel chains.

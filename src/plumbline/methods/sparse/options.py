@@ -50,7 +50,7 @@ LAST = 100
 
 
 class SparseOptions(Options):
-    """Options of every method with an SVGP; defaults of AABO, table 1.
+    """Options of every method with an SVGP; defaults of AABO, table 1, where it gives them.
 
     Attributes:
         kernel: squared exponential (as in the code; the text names none) or Matern-5/2, with one lengthscale.

@@ -26,7 +26,7 @@ class TrainingOptions(Options):
         clip: greatest norm of a gradient of the objective per datum.
         epochs: greatest number of passes through the data.
         failures: number of passes without a new best value after which training has converged.
-        counted: whether such passes are counted in a row (the paper) or in total (its code).
+        counted: whether such passes are counted in a row, as we read the paper, or in total (its code).
         pass_size: greatest number of data of a pass, drawn anew for each; None for all data (the paper). With it the
             cost of a training does not grow with the data, and convergence is judged as often as with so many.
     """
