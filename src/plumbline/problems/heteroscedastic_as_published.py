@@ -36,7 +36,7 @@ def sinc_code(options: SincOptions, _: Context) -> PublishedSinc:
     return PublishedSinc(options.noise_factor)
 
 
-@problems.register("double-knot-code", DoubleKnotOptions, "double-knot with the noise of CBO's script, next to none")
+@problems.register("double-knot-code", DoubleKnotOptions, "double-knot with the noise of CBO's script, which is little")
 def double_knot_code(options: DoubleKnotOptions, _: Context) -> PublishedDoubleKnot:
     """Return the double-knot problem of the published script."""
     return PublishedDoubleKnot(options.noise_factor)

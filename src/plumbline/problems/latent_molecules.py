@@ -29,7 +29,7 @@ from plumbline.problems.base import Context, Problem, problems
 from plumbline.problems.build import problem_of
 
 REACH = 8.0
-"""Half the side of the box: the published encodings of 20,000 GuacaMol molecules lie between -6.4 and 7.3."""
+"""Half the side of the box: a comment in the published code has encodings of GuacaMol molecules from -6.4 to 7.3."""
 
 INVALID = -0.01
 """Value of a string that is not a molecule."""

@@ -3,7 +3,7 @@ r"""Transmit power and antenna tilt of nine sectors that serve ground users and 
 The paper has three sites 200 m apart, three sectors of 120 degrees each on masts of 25 m, 36 users on the ground and 28
 UAVs in four corridors. It gives the ranges of power and tilt, the rates (42), the objective (43) and its observations
 (44). All other numbers are those of the published code: the exact sites, 2 GHz, the antenna, the noise power, and the
-heights and regions of users and UAVs. Path losses are those of 3GPP TR 38.901 (urban macro, non-line-of-sight on the
+heights of users and places of UAVs. Path losses are those of 3GPP TR 38.901 (urban macro, non-line-of-sight on the
 ground, line-of-sight in the air), as in the code. The paper lists shadow fading without its strength. The code has
 none, and neither has this problem by default.
 

@@ -6,7 +6,7 @@ a cubic B-spline through the points, and the reward, to be maximised, is
 .. math:: 5 - \int c\, ds - 100 \lVert p_{end} - p_{goal} \rVert_1, \quad c(p) = .05 + 20 [p \text{ is in an obstacle}],
 
 where the outside of the unit square is an obstacle too. The path need not reach the goal. The numbers are those of
-the published code of approximation-aware BO (Maus et al., 2024), which rounds the rewards to float32.
+the published code of approximation-aware BO (Maus et al., 2024).
 """
 
 import numpy as np

@@ -35,7 +35,7 @@ class Diagnostics(Options):
         holdout_fraction: instead, check coverage on this random share of the data so far, drawn anew each round, with
             the model fitted to the rest (CBO, figures 7 and 11).
         ends: record coverage at the ends of the search's climbs or chains, with separate noise and a model of all data
-            without shift: the query coverage of CBO's code.
+            without shift, after the query coverage of CBO's code.
         widths: record the width of sets at the problem's optimum and its mean over the fresh holdout points.
         reach: record the length of sets in units of credible intervals: medians over the fresh holdout points with an
             observation within this distance, in sides of the box, and over those without.

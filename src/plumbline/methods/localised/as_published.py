@@ -2,7 +2,8 @@
 
 The scripts add two parts of a posterior of f, for labels inside and outside the set, and integrate the improvement over
 each. Both parts are weighted laws of `localised.law`. The coded tails are those of another model: its labels have
-standard deviation `sqrt(2) S^2`, and its values `sqrt(2) s^2 / g` given a label. The reason is that eq. 45
+standard deviation `sqrt(2) S^2`, and its values `sqrt(2) sigma^2 / g` given a label, with
+`sigma^2` the variance of f given a label. The reason is that eq. 45
 squares what is squared already (docs/methods/localised-erratum.md derives it).
 """
 

@@ -266,7 +266,7 @@ class PlacedImprovement(SparseMethod):
     """`elbo-ei` with inducing points placed anew in each round where data are diverse and good (Moss et al., 2023).
 
     The variational distribution of the new inducing values starts at its optimum, in closed form. The published code
-    chooses points only from those of the round before, so that they never change: `frozen-inducing`.
+    chooses points only from those of the round before: `frozen-inducing`.
     """
 
     options: PlacedOptions
