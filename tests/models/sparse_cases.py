@@ -65,6 +65,23 @@ def gpytorch_objective(
     return value.detach(), torch.cat([parameter.grad.flatten() for parameter in parameters_of(model)])
 
 
+def gpytorch_objective_in_evaluation(
+    first: torch.Tensor, row: torch.Tensor, layout: Layout, one: Batch, kernel: SparseKernel, objective: str
+) -> tuple[torch.Tensor, list[torch.Tensor | None]]:
+    """Return GPyTorch's objective and gradient of a model in evaluation mode, sampled before its parameters changed.
+
+    GPyTorch keeps the Cholesky factors of the `first` parameters.
+    """
+    model = gpytorch_model(SVGP(first, layout, kernel, CUBE)).eval()
+    with torch.no_grad():
+        model.model(uniform(20, layout.d, seed=11))
+        for parameter, value in zip(parameters_of(model), layout.parts(row.unsqueeze(0)), strict=True):
+            parameter.copy_(value.view_as(parameter))
+    value = LIKELIHOODS[objective](model.likelihood, model.model, float(one.data[0]))(model.model(one.X[0]), one.y[0])
+    value.backward()
+    return value.detach(), [parameter.grad for parameter in parameters_of(model)]
+
+
 def objective_gradient(
     rows: torch.Tensor, layout: Layout, batch: Batch, kernel: SparseKernel, objective: Objective
 ) -> tuple[torch.Tensor, torch.Tensor]:

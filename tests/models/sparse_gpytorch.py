@@ -8,7 +8,6 @@ from botorch.models.transforms import Normalize, Standardize
 from gpytorch.kernels import MaternKernel, RBFKernel, ScaleKernel
 from gpytorch.likelihoods import GaussianLikelihood
 
-from plumbline.core.errors import PlumblineError
 from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.objective import Parameters
 from plumbline.models.svgp.process import SVGP
@@ -19,12 +18,7 @@ def gpytorch_model(process: SVGP) -> SingleTaskVariationalGP:
 
     Its posterior is that of `ProcessModel`, which is faster. It can be trained on, in standardised units, as GPyTorch
     trains its own: `model.model` and `model.likelihood`.
-
-    Raises:
-        PlumblineError: the process goes by a stale factor, which GPyTorch has only by accident.
     """
-    if process.stale is not None:
-        raise PlumblineError("a process with a stale factor of its inducing points is no model of GPyTorch")
     own = _untrained(process)
     with torch.no_grad():
         for parameter, value in zip(parameters_of(own), process.parameters, strict=True):

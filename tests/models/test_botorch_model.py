@@ -10,7 +10,6 @@ from gpytorch.mlls import VariationalELBO
 from sparse_cases import ELSEWHERE, KERNELS, normal, process, uniform
 from sparse_gpytorch import gpytorch_model, parameters_of
 
-from plumbline.core.errors import PlumblineError
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.botorch_model import ProcessModel
 
@@ -51,6 +50,21 @@ def test_acquisitions_are_equal_and_so_are_their_gradients(kernel: SparseKernel)
         torch.testing.assert_close(slope, other, rtol=1e-6, atol=1e-8)
 
 
+class Indefinite:
+    """A process whose covariance of two points has a negative eigenvalue."""
+
+    noise_variance = 0.0
+
+    def posterior_moments(self, X: torch.Tensor, joint: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
+        covariance = torch.tensor([[1.0, 2.0], [2.0, 1.0]], dtype=torch.float64)
+        return torch.zeros(2, dtype=torch.float64), covariance
+
+
+def test_a_posterior_may_have_no_factor_as_long_as_nobody_samples_it() -> None:
+    posterior = ProcessModel(Indefinite()).posterior(uniform(2, 3))
+    torch.testing.assert_close(posterior.variance.squeeze(-1), torch.ones(2, dtype=torch.float64))
+
+
 def test_it_can_be_trained_on() -> None:
     own = process()
     model = gpytorch_model(own)
@@ -81,11 +95,3 @@ def test_the_process_stays_as_it_is() -> None:
         for parameter in model.parameters():
             parameter.add_(1.0)
     assert torch.equal(own.row, before)
-
-
-def test_a_stale_factor_has_no_counterpart() -> None:
-    own = process()
-    stale = replace(own, stale=own.factor)
-    with pytest.raises(PlumblineError, match="stale factor") as caught:
-        gpytorch_model(stale)
-    assert "\n" not in str(caught.value)

@@ -71,5 +71,5 @@ class ProcessModel(Model):
         mean, covariance = process.posterior_moments(X)
         if noisy:
             covariance = covariance + process.noise_variance * torch.eye(X.shape[-2]).to(X)
-        # Lazy, as in GPyTorch: the covariance of a stale SVGP may have no Cholesky factor, but still has variances.
+        # Lazy, as in GPyTorch: a covariance that rounding left without a Cholesky factor still has variances.
         return MultivariateNormal(mean, to_linear_operator(covariance))

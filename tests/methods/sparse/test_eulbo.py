@@ -82,6 +82,13 @@ def test_the_gradients_warm_start_may_be_improvement() -> None:
     assert kinds == ["SparseKnowledgeGradient", "AnalyticAcquisition"]
 
 
+@pytest.mark.parametrize("name", ["eulbo-ei", "eulbo-kg"])
+@pytest.mark.parametrize("variant", ["paper", "code", ("frozen-factors",)])
+def test_factors_are_frozen_for_the_gradient_alone(name: str, variant: Any) -> None:
+    frozen = name == "eulbo-kg" and variant != "paper"
+    assert made(name, box(), variant=variant).refinement.frozen_factors == frozen
+
+
 def test_the_gradients_departures_reach_its_utility() -> None:
     place = box()
     for variant, expected in [

@@ -10,11 +10,12 @@ from point_posteriors import KERNELS, LAYOUT, NAMES, batch, normal, rows_of, uni
 
 from plumbline.methods.sparse import eulbo_objective as eulbo
 from plumbline.methods.sparse.eulbo_objective import EulboOptions, eulbo_step, maximise_eulbo, refined_parameters
+from plumbline.methods.sparse.point_posteriors import PointPosteriors
 from plumbline.methods.sparse.soft_improvement import SoftImprovement
 from plumbline.methods.sparse.soft_utility import SoftUtility
 from plumbline.models.algebra import SparseKernel
 from plumbline.models.svgp.minibatches import Progress, Shuffled
-from plumbline.models.svgp.objective import Batch, Layout, fidelity, forward
+from plumbline.models.svgp.objective import Batch, Layout, fidelity, forward, prepare
 from plumbline.models.svgp.training import ATTEMPTS
 
 
@@ -107,9 +108,42 @@ def test_only_what_is_refined_moves(refines: Any, moves: set[str]) -> None:
     assert (points != asked).all()
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if "improvement" not in name])
+def test_joint_gradient_under_frozen_factors(name: str, recorded: Callable[[], tuple[Recorder, Recorder]]) -> None:
+    """Against differences in the other parameters, from rows that have moved since the factors were frozen."""
+    b = 2
+    utility, k = utilities(b)[name]
+    first, points, data = rows_of(b), uniform(b, k, 2, seed=3), batch(b)
+    moved = first + 0.01 * normal(b, LAYOUT.size, seed=4)
+    LAYOUT.parts(moved).factor.copy_(LAYOUT.parts(first).factor)
+    frozen = prepare(first, LAYOUT, "rbf").inducing.L
+
+    def gain(rows: torch.Tensor, points: torch.Tensor) -> torch.Tensor:
+        return utility.expected_log(PointPosteriors.of(prepare(rows, LAYOUT, "rbf", frozen).at(points))).value
+
+    def bound(rows: torch.Tensor) -> torch.Tensor:
+        fit, _ = fidelity(prepare(rows, LAYOUT, "rbf", frozen).at(data.X), data, "elbo")
+        return fit + gain(rows, points) / 40
+
+    rows = first.clone()
+    step = step_of(rows, points, utility, frozen_factors=True)
+    rows.copy_(moved)
+    torch.testing.assert_close(step(range(b), data, [0] * b), bound(moved), rtol=1e-9, atol=1e-9)
+    processes, queries = recorded()
+    ((_, to_rows),), ((_, to_points),) = processes.steps, queries.steps
+    assert not LAYOUT.parts(to_rows).factor.any()
+    h = 1e-6
+    at, there = normal(b, LAYOUT.size, seed=1), normal(b, k, 2, seed=2)
+    LAYOUT.parts(at).factor.zero_()
+    in_rows = (bound(moved + h * at) - bound(moved - h * at)) / (2 * h)
+    torch.testing.assert_close((to_rows * at).sum(-1), in_rows, rtol=1e-5, atol=1e-5)
+    in_points = (gain(moved, points + h * there) - gain(moved, points - h * there)) / (2 * h)
+    torch.testing.assert_close((to_points.view_as(there) * there).sum((-1, -2)), in_points, rtol=1e-5, atol=1e-5)
+
+
 def test_all_parameters_need_no_mask() -> None:
-    assert refined_parameters(LAYOUT, "all") is None
-    mask = refined_parameters(LAYOUT, "variational")
+    assert refined_parameters(LAYOUT, EulboOptions()) is None
+    mask = refined_parameters(LAYOUT, EulboOptions(refines="variational"))
     assert mask is not None
     assert int(mask.sum()) == LAYOUT.m + LAYOUT.m**2
 

@@ -6,30 +6,28 @@ from typing import Any, get_args
 
 import pytest
 import torch
-from botorch.acquisition import ExpectedImprovement, qExpectedImprovement
+from botorch.acquisition import qExpectedImprovement
+from botorch.sampling import SobolQMCNormalSampler
 from situations import BOX, QUICK, Situation, box, objective, rows
 from sparse_situations import SMALL, ask, in_region, made, played, question, round_of
 
-from plumbline.acquisition.analytic import AnalyticAcquisition
-from plumbline.acquisition.monte_carlo import MonteCarloAcquisition
 from plumbline.core.history import History
-from plumbline.methods.base import Domain, Method, lockstep_size
+from plumbline.methods.base import Method, lockstep_size
 from plumbline.methods.composed import Round, Steps
 from plumbline.methods.proposal import Proposal
 from plumbline.methods.sparse import method as sparse
 from plumbline.methods.sparse.method import (
     LearningRateLoweredWarning,
-    PlacedImprovement,
     SparseMethod,
     WarmStartKeptWarning,
 )
-from plumbline.methods.sparse.options import DEPARTURES, PlacedOptions
+from plumbline.methods.sparse.options import DEPARTURES
 from plumbline.methods.wrapper import ComposedWrapper, ComposedWrapperOptions
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.standardisation import Standardisation
+from plumbline.models.svgp.cross_covariance import JITTER
 from plumbline.models.svgp.inducing import Baseline
-from plumbline.models.svgp.minibatches import TrainingOptions
-from plumbline.spaces.box import Box
+from plumbline.models.svgp.objective import Parameters
 
 NAMES = ["elbo-ei", "moss-ei", "eulbo-ei", "eulbo-kg"]
 
@@ -149,47 +147,39 @@ def inducing_at_first(place: Situation) -> set[tuple[float, ...]]:
 
 
 def test_frozen_inducing_points_are_shuffled_and_never_change() -> None:
-    """And all that is predicted goes by the factor of this round's training, not of an earlier one."""
     place = box(n=12)
     method = made("moss-ei", place, variant=("frozen-inducing",))
-    history, first, factors = place.history, inducing_at_first(place), []
+    history, first = place.history, inducing_at_first(place)
     for _ in range(3):
         history = played(method, history, 1)
         assert inducing(method) == first
-        process = method.process
-        assert process.stale is not None
-        factors.append(process.stale)
-        covariance = process.stale @ process.stale.mT
-        prior = process.parameters.outputscale + 1e-6
-        torch.testing.assert_close(covariance.diagonal(), prior.expand(8), rtol=1e-9, atol=1e-9)
-    assert not torch.allclose(factors[0], factors[1])
 
 
-def test_a_stale_factor_leaves_a_variance_that_can_be_searched() -> None:
-    """Where points are in another order than what belongs to them, less than nothing may be left: it is raised."""
-    bounds = torch.tensor([[0.0] * 6, [1.0] * 6], dtype=torch.float64)
-    X = Box(bounds).draw(100, History(bounds[:0], bounds[:0, :1]), torch.Generator().manual_seed(0))
-    history = History(X, torch.sin(5 * X).sum(-1, keepdim=True), 100)
-    options = PlacedOptions(variant=("frozen-inducing",), training=TrainingOptions(epochs=10))
-    process = PlacedImprovement(Domain(Box(bounds)), options).fit(history)
-    assert process.stale is not None
-    points = Box(bounds).draw(2000, history, torch.Generator().manual_seed(1)).unsqueeze(-2)
-    A, B = process.project(points)
-    left = process.parameters.outputscale + (B[..., :-1, :].square() - A.square()).sum(-2)
-    assert float(left.min()) < 0, "else this tests nothing"
-    assert float(ProcessModel(process).posterior(points).variance.min().detach()) > 0
-
-
-@pytest.mark.parametrize("q", [1, 4])
-def test_a_stale_factor_is_searched_by_botorch(q: int) -> None:
-    """What it leaves of a covariance of several points need not have a factor; BoTorch goes on with eigenvalues."""
+def test_beliefs_stay_in_the_order_of_the_inducing_points_before() -> None:
+    """In the published code, other points get the means of those that were in their place."""
     place = box(n=12)
-    method = made("moss-ei", place, variant=("frozen-inducing",))
-    process, round = method.fit(place.history), replace(round_of(place), q=q)
-    assert process.stale is not None
-    assert type(method.utility(process, round)) is (ExpectedImprovement if q == 1 else qExpectedImprovement)
-    sound = method.utility(replace(process, stale=None), round)
-    assert type(sound) is (AnalyticAcquisition if q == 1 else MonteCarloAcquisition)
+    training = {"epochs": 30, "learning_rate": 0.05}
+    process = made("moss-ei", place, training=training, variant=("frozen-inducing",)).fit(place.history)
+    before = made("moss-ei", place, training=training).fit(place.history)
+    for name, now, was in zip(Parameters._fields, process.parameters, before.parameters, strict=True):
+        assert torch.equal(now, was) == (name != "inducing"), name
+    assert not torch.equal(process.factor, before.factor)
+    covariance = process.prior(process.parameters.inducing[0], process.parameters.inducing[0])
+    covariance.diagonal().add_(JITTER)
+    torch.testing.assert_close(process.factor @ process.factor.mT, covariance, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("q", [1, 3])
+def test_improvement_may_be_sampled_as_by_botorch(q: int) -> None:
+    place = box(n=12)
+    closed, sampled = (made("elbo-ei", place, variant=v) for v in ("paper", ("sampled-improvement",)))
+    process, round = closed.fit(place.history), replace(round_of(place), q=q)
+    X = rows(40 * q, 4).view(40, q, -1)
+    sampler = SobolQMCNormalSampler(torch.Size([512]), seed=round.seed)
+    there = qExpectedImprovement(ProcessModel(process), round.data.Y.max(), sampler=sampler)(X)
+    here = sampled.utility(process, round)(X)
+    torch.testing.assert_close(here, there, rtol=1e-8, atol=1e-10)
+    assert not torch.allclose(here, closed.utility(process, round)(X), rtol=1e-8, atol=1e-10)
 
 
 def test_other_inducing_points_are_trained() -> None:

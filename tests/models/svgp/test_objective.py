@@ -7,7 +7,17 @@ import torch
 from gpytorch.likelihoods import GaussianLikelihood
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sparse_cases import CUBE, KERNELS, batch, gpytorch_objective, normal, objective_gradient, random_rows, uniform
+from sparse_cases import (
+    CUBE,
+    KERNELS,
+    batch,
+    gpytorch_objective,
+    gpytorch_objective_in_evaluation,
+    normal,
+    objective_gradient,
+    random_rows,
+    uniform,
+)
 from torch.distributions import MultivariateNormal, Normal, kl_divergence
 
 from plumbline.models.algebra import SparseKernel, squared_distances
@@ -17,11 +27,14 @@ from plumbline.models.svgp.objective import (
     Batch,
     Layout,
     Objective,
+    Parameters,
     expected_log_likelihood,
+    fidelity,
     forward,
     initial_row,
     inverse_softplus,
     predictive_log_likelihood,
+    prepare,
     rescaled,
 )
 from plumbline.models.svgp.process import SVGP
@@ -41,6 +54,27 @@ def test_objectives_and_gradients_are_gpytorchs(kernel: SparseKernel, objective:
         assert value[i].item() == pytest.approx(there.item(), abs=1e-8)
         assert slope.abs().max() > 0.1
         torch.testing.assert_close(gradient[i], slope, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("objective", ["elbo", "ppgpr"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_frozen_factors_are_those_of_gpytorch_in_evaluation_mode(kernel: SparseKernel, objective: Objective) -> None:
+    first, one = random_rows(1, LAYOUT), batch(1, 9, 3)
+    rows = first + 0.3 * normal(1, LAYOUT.size, seed=5)
+    LAYOUT.parts(rows).factor.copy_(LAYOUT.parts(first).factor)
+    there, slopes = gpytorch_objective_in_evaluation(first[0], rows[0], LAYOUT, one, kernel, objective)
+    frozen = prepare(first, LAYOUT, kernel).inducing.L
+    passed = prepare(rows, LAYOUT, kernel, frozen).at(one.X)
+    value, cotangents = fidelity(passed, one, objective)
+    gradient = LAYOUT.parts(passed.vjp(*cotangents, divergence=-1 / one.data))
+    assert value.item() == pytest.approx(there.item(), abs=1e-8)
+    assert value.item() != pytest.approx(objective_gradient(rows, LAYOUT, one, kernel, objective)[0].item(), abs=1e-4)
+    for name, own, slope in zip(Parameters._fields, gradient, slopes, strict=True):
+        if name == "factor":
+            assert slope is None, "GPyTorch does not train it"
+        else:
+            assert slope is not None
+            torch.testing.assert_close(own.flatten(), slope.flatten(), rtol=1e-8, atol=1e-8, msg=name)
 
 
 @pytest.mark.parametrize("objective", ["elbo", "ppgpr"])

@@ -1,7 +1,5 @@
 """A sparse process in the problem's units."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from botorch.acquisition import LogExpectedImprovement, PosteriorMean
@@ -98,38 +96,6 @@ def test_other_units_are_other_words_for_the_same_beliefs() -> None:
     torch.testing.assert_close(mean, here, rtol=1e-4, atol=1e-3)
     torch.testing.assert_close(covariance, spread, rtol=1e-3, atol=2e-2)
     assert other.noise_variance == pytest.approx(own.noise_variance)
-
-
-def test_a_stale_factor_stands_in_for_the_own_and_changes_units_with_it() -> None:
-    own, X = process(), somewhere(4, 3)
-    order = torch.tensor([3, 1, 0, 2, 7, 6, 5, 4])
-    row = own.row.clone()
-    Z = own.layout.parts(row[None]).inducing
-    Z.copy_(Z[:, order])
-    stale = replace(own, row=row, stale=own.factor)
-    assert torch.equal(stale.factor, own.factor)
-    fresh = replace(stale, stale=None)
-    assert not torch.allclose(stale.posterior_moments(X)[0], fresh.posterior_moments(X)[0], atol=0.1)
-    # By hand: the old factor, in front of covariances with the new points.
-    parts = stale.parameters
-    A = torch.linalg.solve_triangular(own.factor, own.prior(parts.inducing[0], ELSEWHERE.inputs(X[0])), upper=False)
-    mean = parts.constant + A.mT @ parts.mean[0]
-    torch.testing.assert_close(stale.posterior_moments(X)[0][0], -70 + 12 * mean, rtol=1e-9, atol=1e-9)
-    other = stale.restandardised(Standardisation(ELSEWHERE.low, ELSEWHERE.width, 3.0, 40.0))
-    torch.testing.assert_close(other.posterior_moments(X)[0], stale.posterior_moments(X)[0], rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(other.posterior_moments(X)[1], stale.posterior_moments(X)[1], rtol=1e-3, atol=2e-2)
-
-
-@pytest.mark.filterwarnings("ignore::gpytorch.utils.warnings.NumericalWarning")
-def test_a_posterior_may_have_no_factor_as_long_as_nobody_samples_it() -> None:
-    """Half of the factor leaves prior variances that are explained twice over."""
-    own = process()
-    stale = replace(own, stale=own.factor / 2)
-    X = ELSEWHERE.points(own.parameters.inducing[0].unsqueeze(1))
-    assert stale.posterior_moments(X)[1].min() < 0
-    posterior = ProcessModel(stale).posterior(X)
-    assert (posterior.variance > 0).all()
-    assert torch.isfinite(LogExpectedImprovement(ProcessModel(stale), -65.0)(X)).all()
 
 
 def test_a_process_without_a_factor_says_so() -> None:

@@ -92,6 +92,11 @@ class EulboMethod(SparseMethod):
         """The steps, where the queries and processes of several methods are refined together."""
         return replace(super().steps, refine=JointStep(self, lambda turns: self.refine([turn.call for turn in turns])))
 
+    @property
+    def refinement(self) -> EulboOptions:
+        """The options of the refinement."""
+        return self.options.eulbo
+
     @classmethod
     def refine(cls, chosen: Sequence[tuple[Self, Choice[SVGP], Round]]) -> list[Choice[SVGP]]:
         """Return queries and processes that maximise the EULBO, computed for all methods together."""
@@ -113,7 +118,7 @@ class EulboMethod(SparseMethod):
             one.soft_utility(chosen, device),
             shuffled(data, [round for _, _, round in chosen], device),
             one.options.objective,
-            one.options.eulbo,
+            one.refinement,
         )
         rows, moved = (part.cpu() for part in outcome.trained)
         refined = []
@@ -190,6 +195,11 @@ class EulboImprovement(EulboMethod):
 @methods.register("eulbo-kg", EulboMethodOptions)
 class EulboKnowledgeGradient(EulboMethod):
     """Soft knowledge gradient with a jointly refined query and SVGP (Maus et al., 2024)."""
+
+    @property
+    def refinement(self) -> EulboOptions:
+        """The options of the refinement: the code samples posteriors first, and stays in evaluation mode."""
+        return self.options.eulbo.model_copy(update={"frozen_factors": "frozen-factors" in self.options.departures})
 
     def utility(self, surrogate: SVGP, round: Round) -> AcquisitionFunction:
         """Return the knowledge gradient, or expected improvement as in the published code."""

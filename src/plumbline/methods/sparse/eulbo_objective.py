@@ -55,6 +55,8 @@ class EulboOptions(TrainingOptions):
         refines: refined parameters of the process.
         turns: whether process and query move in every step (the text) or in alternate epochs (the code).
         climb: the points that move: the queries and a utility's own points, or the queries alone (the code).
+        frozen_factors: whether the Cholesky factors of `K(Z, Z)` and of the covariance of `q(v)` stay those of the
+            start (the code, for the knowledge gradient).
     """
 
     query_rate: PositiveFloat = 0.001
@@ -62,13 +64,14 @@ class EulboOptions(TrainingOptions):
     refines: Refines = "all"
     turns: Literal["steps", "epochs"] = "steps"
     climb: Literal["all", "queries"] = "all"
+    frozen_factors: bool = False
 
 
-def refined_parameters(layout: Layout, refines: Refines) -> Tensor | None:
+def refined_parameters(layout: Layout, options: EulboOptions) -> Tensor | None:
     """Return the mask of the refined parameters of a row, `p` booleans; None for all."""
-    if refines == "all":
+    if options.refines == "all" and not options.frozen_factors:
         return None
-    names = PARTS[refines]
+    names = PARTS[options.refines] - ({"factor"} if options.frozen_factors else set())
     sizes = zip(Parameters._fields, layout.sizes, strict=True)
     return torch.cat([torch.full((size,), name in names) for name, size in sizes])
 
@@ -124,10 +127,15 @@ def eulbo_step(
     """
     processes = RowAdam(rows, options.learning_rate * learning_rate_factor, options.clip)
     queries = RowAdam(points.flatten(1), options.query_rate * learning_rate_factor, options.clip)
-    free = refined_parameters(layout, options.refines)
+    free = refined_parameters(layout, options)
     free = None if free is None else free.to(rows.device)
     moving = utility.q if options.climb == "queries" else points.shape[1]
     low, high = boxes.unsqueeze(2).unbind(1)
+    frozen = prepare(rows, layout, kernel).inducing.L if options.frozen_factors else None
+
+    def prepared_for(index: Tensor | None) -> Prepared:
+        return prepare(_taken(rows, index), layout, kernel, None if frozen is None else _taken(frozen, index))
+
     # The seeds of the last step and their processes after it: reused if the next step has the same seeds.
     last: tuple[list[int], Prepared] | None = None
 
@@ -136,7 +144,7 @@ def eulbo_step(
         index = None if len(going) == len(rows) else torch.tensor(going, device=rows.device)
         mine = utility if index is None else utility.of(index)
         here = _taken(points, index)
-        prepared = last[1] if last and last[0] == list(going) else prepare(_taken(rows, index), layout, kernel)
+        prepared = last[1] if last and last[0] == list(going) else prepared_for(index)
         broken = prepared.inducing.broken
         passed = prepared.at(torch.cat([batch.X, here], 1))
         n = batch.X.shape[1]
@@ -148,7 +156,7 @@ def eulbo_step(
             gradient = passed.vjp(*joined(to_fit, expected.cotangents(), weight), divergence=-1 / batch.data)
             _move(processes, going, gradient if free is None else gradient * free, turns)
             # The query's step uses the updated process, and so does the next step of both.
-            prepared = prepare(_taken(rows, index), layout, kernel)
+            prepared = prepared_for(index)
         last = list(going), prepared
         turns = [options.turns == "steps" or epoch % 2 == 1 for epoch in epochs]
         if any(turns):

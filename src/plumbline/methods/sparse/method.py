@@ -9,16 +9,9 @@ from dataclasses import replace
 from typing import Any, Self
 
 import torch
-from botorch.acquisition import (
-    AcquisitionFunction,
-    ExpectedImprovement,
-    LogExpectedImprovement,
-    qExpectedImprovement,
-    qLogExpectedImprovement,
-)
-from botorch.sampling import SobolQMCNormalSampler
+from botorch.acquisition import AcquisitionFunction
 from botorch.utils.sampling import draw_sobol_samples
-from torch import Generator, Size, Tensor
+from torch import Generator, Tensor
 
 from plumbline.acquisition.analytic import AnalyticAcquisition, expected_improvement, log_expected_improvement
 from plumbline.acquisition.monte_carlo import MonteCarloAcquisition, batch_expected_improvement, log_batch_improvement
@@ -27,8 +20,7 @@ from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Domain, Predictor, methods
 from plumbline.methods.composed import Choice, Round, Steps, SurrogateMethod
 from plumbline.methods.lockstep import JointStep, LockstepMethod
-from plumbline.methods.sparse.options import LAST, PlacedOptions, SparseOptions
-from plumbline.models.botorch_model import ProcessModel
+from plumbline.methods.sparse.options import LAST, SEARCH_SAMPLES, PlacedOptions, SparseOptions
 from plumbline.models.standardisation import Standardisation, standardisation_of
 from plumbline.models.svgp.inducing import best_beliefs, improvement_quality, place_inducing
 from plumbline.models.svgp.minibatches import Shuffled
@@ -114,7 +106,7 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
             method.troubles = troubles_of(attempts, reverted)
         rows = outcome.trained[0].cpu()
         return [
-            method.after_training(replace(process, row=row.clone(), stale=None))
+            method.after_training(replace(process, row=row.clone()))
             for (method, _), process, row in zip(requests, starts, rows, strict=True)
         ]
 
@@ -177,29 +169,20 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
         self.process, self.began = process, round.data.X[0].clone()
 
     def utility(self, surrogate: SVGP, round: Round) -> AcquisitionFunction:
-        """Return expected improvement over the best observation: in closed form at q = 1.
+        """Return expected improvement over the best observation: in closed form at q = 1, and from samples elsewhere.
 
-        BoTorch computes it under a stale factor, whose covariances may be indefinite: it falls back on eigenvalues.
+        The published code always takes samples, and more of them.
         """
-        if surrogate.stale is not None:
-            return self.botorch_improvement(surrogate, round)
+        sampled = "sampled-improvement" in self.options.departures
         moments, best = SVGPPosterior(surrogate, self.options.noisy), round.data.Y.max()
         log = self.options.improvement == "log"
         unit = 1.0 if log else surrogate.standardisation.scale
-        if round.q == 1:
+        if round.q == 1 and not sampled:
             closed_form = log_expected_improvement if log else expected_improvement
             return AnalyticAcquisition(moments, closed_form(best), not log, unit)
         integrand = log_batch_improvement if log else batch_expected_improvement
-        return MonteCarloAcquisition(moments, integrand(best), self.options.mc_samples, round.seed, not log, unit)
-
-    def botorch_improvement(self, surrogate: SVGP, round: Round) -> AcquisitionFunction:
-        """Return BoTorch's expected improvement, or its logarithm."""
-        model, best = ProcessModel(surrogate, noisy=self.options.noisy), round.data.Y.max()
-        log = self.options.improvement == "log"
-        if round.q == 1:
-            return LogExpectedImprovement(model, best) if log else ExpectedImprovement(model, best)
-        sampler = SobolQMCNormalSampler(Size([self.options.mc_samples]), seed=round.seed)
-        return (qLogExpectedImprovement if log else qExpectedImprovement)(model, best, sampler=sampler)
+        samples = SEARCH_SAMPLES if sampled else self.options.mc_samples
+        return MonteCarloAcquisition(moments, integrand(best), samples, round.seed, not log, unit)
 
     def predictive(self, surrogate: SVGP) -> Predictor:
         """Return the process's forecasts of observations."""
@@ -229,7 +212,6 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
         return {
             "row": self.process.row,
             "units": [standardisation.low, standardisation.width, standardisation.location, standardisation.scale],
-            "stale": self.process.stale,
             "began": self.began,
         }
 
@@ -237,7 +219,7 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
         """Restore the process of the last round."""
         if state:
             standardisation = Standardisation(*state["units"])
-            self.process = SVGP(state["row"], self.layout, self.options.kernel, standardisation, state["stale"])
+            self.process = SVGP(state["row"], self.layout, self.options.kernel, standardisation)
             self.began = state["began"]
 
 
@@ -309,4 +291,4 @@ class PlacedImprovement(SparseMethod):
         Z = process.parameters.inducing.squeeze(0)
         quality = self.quality(process, process.standardisation.points(Z))
         inducing.copy_(place_inducing(Z, process.layout, process, quality, Z, fill_first=True))
-        return replace(process, row=row, stale=process.factor)
+        return replace(process, row=row)

@@ -20,6 +20,7 @@ CodeDeparture = Literal[
     "last-hundred",
     "failures-in-total",
     "improvement-of-observations",
+    "sampled-improvement",
     "frozen-inducing",
     "utility-per-datum",
     "short-warm-start",
@@ -28,6 +29,7 @@ CodeDeparture = Literal[
     "improvement-before-gradient",
     "sampled-maximisers",
     "fixed-maximisers",
+    "frozen-factors",
     "appended-update",
     "uncentred-update",
     "doubled-noise",
@@ -44,6 +46,9 @@ DEPARTURES: tuple[CodeDeparture, ...] = get_args(CodeDeparture)
 
 READINGS: Mapping[Departure, Reading] = {"noisy-update": "noisy", "shrunk-twice-update": "shrunk-twice"}
 """The readings of the knowledge gradient that departures stand for."""
+
+SEARCH_SAMPLES = 512
+"""Number of samples of expected improvement in the published code's search."""
 
 LAST = 100
 """Number of observations that the published code trains on after its first round."""

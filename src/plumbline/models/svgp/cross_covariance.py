@@ -68,6 +68,7 @@ class Inducing:
         norms: `b x m`, squared norms of `scaled`.
         covariances: `b x m x m`, prior covariances of `Z`.
         L: `b x m x m`, lower triangular, with jitter.
+        frozen: whether L is of earlier parameters, and does not change with `Z` and the scales.
         lengthscale, outputscale: `b`.
         broken: `b` booleans, whether `K(Z, Z)` has no Cholesky factor, and the other fields are meaningless.
     """
@@ -77,6 +78,7 @@ class Inducing:
     norms: Tensor
     covariances: Covariances
     L: Tensor
+    frozen: bool
     lengthscale: Tensor
     outputscale: Tensor
     broken: Tensor
@@ -95,7 +97,9 @@ class Inducing:
         return Whitened(self, A, scaled, across)
 
 
-def factorise(Z: Tensor, lengthscale: Tensor, outputscale: Tensor, kernel: SparseKernel) -> Inducing:
+def factorise(
+    Z: Tensor, lengthscale: Tensor, outputscale: Tensor, kernel: SparseKernel, frozen: Tensor | None = None
+) -> Inducing:
     """Return inducing points with the Cholesky factor of their covariance.
 
     Args:
@@ -103,6 +107,7 @@ def factorise(Z: Tensor, lengthscale: Tensor, outputscale: Tensor, kernel: Spars
         lengthscale: `b`, shared by all inputs.
         outputscale: `b`.
         kernel: kernel of unit variance and lengthscale.
+        frozen: `b x m x m`, the factor of earlier parameters where it takes the place of the current one.
     """
     scaled = Z * lengthscale.reciprocal()[:, None, None]
     norms = squared_norms(scaled)
@@ -110,7 +115,8 @@ def factorise(Z: Tensor, lengthscale: Tensor, outputscale: Tensor, kernel: Spars
     jittered = among.value.clone()
     jittered.diagonal(dim1=-2, dim2=-1).add_(JITTER)
     L, info = torch.linalg.cholesky_ex(jittered)
-    return Inducing(kernel, scaled, norms, among, L, lengthscale, outputscale, info != 0)
+    L = L if frozen is None else frozen
+    return Inducing(kernel, scaled, norms, among, L, frozen is not None, lengthscale, outputscale, info != 0)
 
 
 @dataclass(frozen=True)
@@ -133,13 +139,14 @@ class Whitened:
         """Return the gradient of `sum(grad_A * A)` in inducing points, lengthscale and outputscale.
 
         With `E = grad_A A'` the derivative in `K(Z, Z)` is `-L^-T halved(E) L^-1`: reverse-mode differentiation of the
-        Cholesky factor, where one triangular product cancels.
+        Cholesky factor, where one triangular product cancels. A frozen factor has no derivative.
 
         Args:
             grad_A: `b x m x n`.
         """
         Z, m = self.inducing, self.A.shape[-2]
-        left = torch.linalg.solve_triangular(Z.L, halved(torch.bmm(grad_A, self.A.mT)).neg_(), upper=False, left=False)
+        grad_factor = torch.zeros_like(Z.L) if Z.frozen else halved(torch.bmm(grad_A, self.A.mT)).neg_()
+        left = torch.linalg.solve_triangular(Z.L, grad_factor, upper=False, left=False)
         grad_covariance = torch.linalg.solve_triangular(Z.L.mT, torch.cat([left, grad_A], -1), upper=True)
         # The first part is symmetric, and its transpose has the memory layout of the covariances.
         among, across = grad_covariance[..., :m].mT, grad_covariance[..., m:]

@@ -149,12 +149,19 @@ class Prepared:
         return Forward(self, whitened, product(self.lower.mT, whitened.A))
 
 
-def prepare(rows: Tensor, layout: Layout, kernel: SparseKernel) -> Prepared:
-    """Return the point-independent parts of forward passes at parameters `rows` (`b x size`); stale if rows change."""
+def prepare(rows: Tensor, layout: Layout, kernel: SparseKernel, frozen: Tensor | None = None) -> Prepared:
+    """Return the point-independent parts of forward passes, which must be prepared anew when the rows change.
+
+    Args:
+        rows: `b x size`, parameters.
+        layout: layout of the rows.
+        kernel: kernel of the SVGPs.
+        frozen: see `factorise`.
+    """
     parameters, raw = layout.parts(rows), rows[:, -3:]
     # One call, as for their derivatives: each alone takes as long as all three.
     lengthscale, outputscale, noise = softplus(raw).unbind(-1)
-    inducing = factorise(parameters.inducing, lengthscale, outputscale, kernel)
+    inducing = factorise(parameters.inducing, lengthscale, outputscale, kernel, frozen)
     lower = torch.cat([parameters.factor.tril(), parameters.mean.unsqueeze(-1)], -1)
     return Prepared(parameters, layout, raw, noise + NOISE_FLOOR, inducing, lower)
 

@@ -33,15 +33,12 @@ class SVGP:
         layout: layout of the row.
         kernel: kernel of unit variance.
         standardisation: transforms of inputs and observations.
-        stale: `m x m`, a Cholesky factor of earlier inducing points that replaces the current one; None for the current
-            one.
     """
 
     row: Tensor
     layout: Layout
     kernel: SparseKernel
     standardisation: Standardisation
-    stale: Tensor | None = None
 
     @property
     def parameters(self) -> Parameters:
@@ -52,10 +49,7 @@ class SVGP:
         """Return the same posterior for observations in other units."""
         ratio = self.standardisation.scale / standardisation.scale
         shift = (self.standardisation.location - standardisation.location) / standardisation.scale
-        stale = None if self.stale is None else self.stale * ratio
-        return replace(
-            self, row=rescaled(self.row, self.layout, ratio, shift), standardisation=standardisation, stale=stale
-        )
+        return replace(self, row=rescaled(self.row, self.layout, ratio, shift), standardisation=standardisation)
 
     @cached_property
     def factor(self) -> Tensor:
@@ -64,7 +58,7 @@ class SVGP:
         Raises:
             NotPSDError: there is none.
         """
-        factor = inducing_factor(self.parameters, self.kernel) if self.stale is None else self.stale
+        factor = inducing_factor(self.parameters, self.kernel)
         if factor is None:
             raise NotPSDError("the covariance of the inducing points has no Cholesky factor")
         return factor
