@@ -11,8 +11,8 @@ from plumbline.core.places import (
     REFERENCE,
     STORE,
     STUDIES,
-    completed,
     installed,
+    or_shipped,
     own,
     own_folder,
     own_or_shipped,
@@ -84,9 +84,11 @@ def test_results_of_a_workspace_are_completed_by_those_of_the_package(wheel: Pat
     assert reference_folders() == {"X": theirs / "X", "Y": theirs / "Y"}
     (ours / "X").mkdir(parents=True)
     (ours / "claims.csv").touch()
-    assert completed(REFERENCE / "X").resolve() == ours / "X"
-    assert completed(ours / "Y") == theirs / "Y"
-    assert completed(elsewhere / "others" / "Y") == elsewhere / "others" / "Y", "a folder of another name is what it is"
+    assert or_shipped(REFERENCE / "X").resolve() == ours / "X"
+    assert or_shipped(ours / "Y") == theirs / "Y"
+    assert or_shipped(elsewhere / "others" / "Y") == elsewhere / "others" / "Y", (
+        "a folder of another name is what it is"
+    )
     assert {name: path.resolve() for name, path in reference_folders().items()} == {"X": ours / "X", "Y": theirs / "Y"}
 
 

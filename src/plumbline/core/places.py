@@ -53,11 +53,11 @@ def own(path: Path) -> Path:
     return path if home == Path.cwd() else home / path
 
 
-def completed(path: Path) -> Path:
-    """Return where a file or folder of reference results is: the package's complete those of the workspace.
+def or_shipped(path: Path) -> Path:
+    """Return where a file or folder of reference results is: the path, or the package's where the workspace has none.
 
     Args:
-        path: where it is looked for first; another folder than the workspace's REFERENCE is completed by nothing.
+        path: one outside of the workspace's REFERENCE is returned as it is.
     """
     home = own(REFERENCE).resolve()
     if path.exists() or not path.resolve().is_relative_to(home):

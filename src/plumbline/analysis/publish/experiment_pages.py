@@ -15,7 +15,7 @@ from plumbline.analysis.publish.pages import listed, render, write_pages
 from plumbline.analysis.publish.reference_verdicts import read_claims
 from plumbline.analysis.verdicts.judge import KEEP_AGAIN
 from plumbline.core.files import read_csv, read_json
-from plumbline.core.places import completed
+from plumbline.core.places import or_shipped
 from plumbline.store.reference_files import CLAIMS, COSTS, ExperimentFiles
 from plumbline.study.experiments import Experiment, Preset, Study, in_atlas
 from plumbline.study.methods_and_tasks import MethodsAndTasks
@@ -49,7 +49,7 @@ class Kept:
 
 def kept(reference: Path, name: str) -> Kept:
     """What is kept of an experiment among the reference results."""
-    files = ExperimentFiles(completed(reference / name))
+    files = ExperimentFiles(or_shipped(reference / name))
     abouts = files.provenances
     return Kept(
         files,

@@ -8,7 +8,7 @@ import pandas as pd
 from plumbline.analysis.verdicts.verdict import COLUMNS
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import csv_cells, read_csv
-from plumbline.core.places import completed
+from plumbline.core.places import or_shipped
 from plumbline.store.reference_files import DOUBTS
 from plumbline.study.verdicts import OUTCOMES, VERDICTS
 
@@ -52,7 +52,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
 
 def read_doubts(claims: Path) -> pd.DataFrame:
     """Return the doubts that lie beside a table of claims: `claims`, apart by spaces, the `doubt`, and its `repair`."""
-    path = completed(claims.with_name(DOUBTS))
+    path = or_shipped(claims.with_name(DOUBTS))
     columns = ["claims", "doubt", "repair"]
     if not path.is_file():
         return pd.DataFrame(columns=columns)

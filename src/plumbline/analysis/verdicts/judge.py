@@ -13,7 +13,7 @@ from plumbline.analysis.outputs.draw import evidence_of, output_of
 from plumbline.analysis.verdicts.verdict import COLUMNS, RunnableTests, by_number, claim_rows, runnable_tests
 from plumbline.core.errors import PlumblineError
 from plumbline.core.files import read_json
-from plumbline.core.places import completed
+from plumbline.core.places import or_shipped
 from plumbline.metrics.registry import columns_of
 from plumbline.store.records import read_names, read_table
 from plumbline.store.reference_files import ExperimentFiles
@@ -75,7 +75,7 @@ def runs_from_reference(reference: Path, experiment: str) -> ExperimentRuns | No
     Raises:
         PlumblineError: a file that cannot be read.
     """
-    home = ExperimentFiles(completed(reference / experiment))
+    home = ExperimentFiles(or_shipped(reference / experiment))
     path = home.runs
     if not path.is_file():
         return None
