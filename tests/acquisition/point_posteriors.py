@@ -85,7 +85,7 @@ def expected_log(utility: SoftUtility, kernel: SparseKernel, *leaves: torch.Tens
     if utility.doubled and q > 1:
         observed = (observed + base @ factor.mT).reshape(len(base), q, -1).mT
     if utility.appended:
-        residual = outputscale[:, None] + JITTER - explained.diagonal(dim1=-2, dim2=-1)[:, :q]
+        residual = outputscale[:, None] - explained.diagonal(dim1=-2, dim2=-1)[:, :q]
         gain = (prior - explained)[:, q:, :q] / residual[:, None]
     else:
         gain = covariance[:, q:, :q] / conditioned

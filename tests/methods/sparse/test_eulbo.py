@@ -4,6 +4,8 @@ from typing import Any, get_args
 
 import pytest
 import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 from situations import BOX, Situation, box, table
 from sparse_situations import ask, in_region, made, round_of
@@ -12,7 +14,7 @@ from plumbline.core.history import History
 from plumbline.methods.base import Domain
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.sparse import eulbo
-from plumbline.methods.sparse.eulbo import EulboImprovement, EulboMethodOptions
+from plumbline.methods.sparse.eulbo import EulboImprovement, EulboMethodOptions, recentred
 from plumbline.methods.sparse.options import DEPARTURES, READINGS, OtherDeparture
 from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.minibatches import TrainingOptions
@@ -53,6 +55,8 @@ def test_a_departure_in_the_options_changes_its_own_training(departure: str | No
     refined = {key: value for key, value in eulbo.items() if value != plain.eulbo.model_dump()[key]}
     expected: dict[str | None, tuple[dict[str, Any], dict[str, Any]]] = {
         "failures-in-total": ({"counted": "in total", "epochs": 31}, {"counted": "in total", "epochs": 31}),
+        "minibatches-alike": ({"judged": "by minibatch"}, {"judged": "by minibatch"}),
+        "eight-attempts": ({}, {"attempts": 8}),
         "short-warm-start": ({"failures": 10, "epochs": 10}, {}),
         "utility-per-datum": ({}, {"weighting": "datum"}),
         "turns-by-epoch": ({}, {"turns": "epochs"}),
@@ -64,13 +68,40 @@ def test_a_departure_in_the_options_changes_its_own_training(departure: str | No
 def test_the_box_of_the_query_may_be_about_the_best_of_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eulbo, "LAST", 2)
     place = box(n=6)
-    region = place.domain.space.within(torch.tensor([[0.0, 5.0], [3.0, 8.0]]).double(), place.history, 1)
-    round = Round(place.history, place.history, region, 1, torch.Generator().manual_seed(5))
+    order = place.history.Y[:, 0].argsort(descending=True)
+    history = History(place.history.X[order], place.history.Y[order], 6)
+    half = 0.1 * (BOX[1] - BOX[0])
+    about = [torch.stack([torch.maximum(x - half, BOX[0]), torch.minimum(x + half, BOX[1])]) for x in history.X[[0, 4]]]
+    region = place.domain.space.within(about[0], history, 1)
+    round = Round(history, history, region, 1, torch.Generator().manual_seed(5))
     standardisation = Standardisation(torch.zeros(2).double(), torch.ones(2).double(), 0.0, 1.0)
-    assert torch.equal(made("eulbo-ei", place).box(round, standardisation), region.bounds)
+    assert torch.equal(made("eulbo-ei", place).box(round, standardisation), about[0])
     moved = made("eulbo-ei", place, variant=("region-of-the-last-hundred",)).box(round, standardisation)
-    best = place.history.X[4 + int(place.history.Y[4:, 0].argmax())]
-    assert torch.equal(moved, torch.stack([torch.maximum(best - 1.5, BOX[0]), torch.minimum(best + 1.5, BOX[1])]))
+    torch.testing.assert_close(moved, about[1], rtol=1e-9, atol=1e-9)
+
+
+def test_without_a_region_the_query_may_go_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eulbo, "LAST", 2)
+    place = box(n=6)
+    standardisation = Standardisation(torch.zeros(2).double(), torch.ones(2).double(), 0.0, 1.0)
+    method = made("eulbo-ei", place, variant=("region-of-the-last-hundred",))
+    assert torch.equal(method.box(round_of(place), standardisation), BOX)
+
+
+@given(st.integers(1, 6), st.floats(0.01, 1.6), st.integers(0, 999))
+def test_a_region_keeps_its_length_about_another_centre(d: int, length: float, seed: int) -> None:
+    """Where a side of it is inside of the box: else its length cannot be known."""
+    drawn = torch.rand(4, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    whole = torch.stack([drawn[0] - 1, drawn[0] + 1 + 5 * drawn[1].mean()])
+    width = whole[1] - whole[0]
+    centre, other = (whole[0] + one * width for one in drawn[2:])
+
+    def about(point: torch.Tensor) -> torch.Tensor:
+        half = length / 2 * width
+        return torch.stack([torch.maximum(point - half, whole[0]), torch.minimum(point + half, whole[1])])
+
+    assume(not torch.equal(about(centre), whole))
+    torch.testing.assert_close(recentred(about(centre), whole, centre, other), about(other), rtol=1e-9, atol=1e-9)
 
 
 def test_the_gradients_warm_start_may_be_improvement() -> None:

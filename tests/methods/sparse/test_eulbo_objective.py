@@ -114,7 +114,7 @@ def test_joint_gradient_under_frozen_factors(name: str, recorded: Callable[[], t
     b = 2
     utility, k = utilities(b)[name]
     first, points, data = rows_of(b), uniform(b, k, 2, seed=3), batch(b)
-    moved = first + 0.01 * normal(b, LAYOUT.size, seed=4)
+    moved = first + 3e-4 * normal(b, LAYOUT.size, seed=4)
     LAYOUT.parts(moved).factor.copy_(LAYOUT.parts(first).factor)
     frozen = prepare(first, LAYOUT, "rbf").inducing.L
 

@@ -58,11 +58,11 @@ def test_batch_improvement_by_hand() -> None:
 
 
 def test_a_deviation_at_its_floor_has_no_slope() -> None:
-    """So has a residual: both are bounded from below, and do not move with what they are bounded for."""
+    """It is bounded from below, and does not move with what it is bounded for."""
     posteriors = sight_of(rows_of(2), uniform(2, 7, 2, seed=3), "rbf")
     A, B = posteriors.A.clone(), posteriors.B.clone()
     A[0, :, :2], B[0, :-1, :2] = 10.0, 0.0
-    for name in ("batch-gradient", "noisy-gradient", "shrunk-gradient", "appended"):
+    for name in ("batch-gradient", "noisy-gradient", "shrunk-gradient"):
         found = utilities(2)[name][0].expected_log(replace(posteriors, A=A, B=B))
         assert (found.grad_outputscale[0], found.grad_outputscale[1] != 0) == (0, True)
     below = SoftImprovement(torch.zeros(2).double()).expected_log(replace(posteriors, A=A, B=B).part(slice(1)))

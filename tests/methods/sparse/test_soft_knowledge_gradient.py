@@ -98,13 +98,26 @@ def test_an_appended_observation_is_one_more_inducing_value(kernel: SparseKernel
     m = LAYOUT.m
     for j in range(q):
         Z = torch.cat([parts.inducing[0], points[0, j : j + 1]])
-        K = k(Z, Z) + JITTER * torch.eye(m + 1, dtype=torch.float64)
+        K = k(Z, Z)
+        K[:m, :m] += JITTER * torch.eye(m, dtype=torch.float64)
         inducing = torch.linalg.cholesky(K[:m, :m]) @ parts.mean[0]
         for i in range(3):
             values = torch.cat([inducing, observed[0, i, j].view(1) - parts.constant])
             expected = parts.constant + k(points[0, q:], Z) @ torch.linalg.solve(K, values)
             updated = update.mean[0] + update.gain[0, :, j] * update.surprise[0, i, j]
             torch.testing.assert_close(updated, expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["appended", "doubled"])
+def test_in_the_code_a_variance_below_zero_is_no_number(name: str) -> None:
+    """As under a frozen factor; the other process is as it would be alone."""
+    posteriors = sight_of(rows_of(2), uniform(2, 7, 2, seed=3), "rbf")
+    A = posteriors.A.clone()
+    A[0, :, :2] = 10.0
+    utility, _ = utilities(2)[name]
+    found = utility.expected_log(replace(posteriors, A=A, B=posteriors.B.clone()))
+    assert torch.isnan(found.value).tolist() == [True, False]
+    assert found.value[1] == utility.expected_log(posteriors).value[1]
 
 
 def test_knowledge_gradient_by_hand() -> None:

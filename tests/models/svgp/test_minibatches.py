@@ -174,6 +174,19 @@ def test_the_value_of_a_pass_is_the_mean_over_its_data() -> None:
     assert one.best == pytest.approx(4.5)
 
 
+@given(st.integers(1, 40), st.integers(1, 15), st.one_of(st.none(), st.integers(1, 50)))
+def test_or_the_mean_over_its_minibatches(n: int, size: int, pass_size: int | None) -> None:
+    means: list[float] = []
+
+    def step(going: Sequence[int], batch: Batch, epochs: Sequence[int]) -> torch.Tensor:
+        means.append(float(batch.y.mean()))
+        return batch.y.mean(-1)
+
+    options = TrainingOptions(batch=size, epochs=1, pass_size=pass_size, judged="by minibatch")
+    (one,) = train([source(n)], options, step)
+    assert one.best == pytest.approx(sum(means) / len(means))
+
+
 @pytest.mark.parametrize("size", [0.1, 1.0, 30.0])
 def test_optimiser_is_torchs_with_its_clipping(size: float) -> None:
     gradients = [size * normal(3, 5, seed=seed) for seed in range(6)]

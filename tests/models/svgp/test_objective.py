@@ -56,15 +56,24 @@ def test_objectives_and_gradients_are_gpytorchs(kernel: SparseKernel, objective:
         torch.testing.assert_close(gradient[i], slope, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("objective", ["elbo", "ppgpr"])
+@pytest.mark.filterwarnings("ignore::gpytorch.utils.warnings.NumericalWarning")
+@pytest.mark.parametrize(("objective", "far"), [("elbo", False), ("elbo", True), ("ppgpr", False)])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_frozen_factors_are_those_of_gpytorch_in_evaluation_mode(kernel: SparseKernel, objective: Objective) -> None:
+def test_frozen_factors_are_those_of_gpytorch_in_evaluation_mode(
+    kernel: SparseKernel, objective: Objective, far: bool
+) -> None:
+    """Far from where the factor was right, it leaves less than no variance of some data, and both bound it."""
     first, one = random_rows(1, LAYOUT), batch(1, 9, 3)
     rows = first + 0.3 * normal(1, LAYOUT.size, seed=5)
+    LAYOUT.parts(first).factor.mul_(0.2)
     LAYOUT.parts(rows).factor.copy_(LAYOUT.parts(first).factor)
+    if far:
+        LAYOUT.parts(rows).raw_outputscale.add_(3.0)
     there, slopes = gpytorch_objective_in_evaluation(first[0], rows[0], LAYOUT, one, kernel, objective)
     frozen = prepare(first, LAYOUT, kernel).inducing.L
     passed = prepare(rows, LAYOUT, kernel, frozen).at(one.X)
+    assert (passed.variance < 0).any().item() == far
+    assert (passed.variance > 0).any()
     value, cotangents = fidelity(passed, one, objective)
     gradient = LAYOUT.parts(passed.vjp(*cotangents, divergence=-1 / one.data))
     assert value.item() == pytest.approx(there.item(), abs=1e-8)

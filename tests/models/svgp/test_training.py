@@ -183,3 +183,13 @@ def test_only_those_that_break_are_attempted_again() -> None:
     assert found.reverted == [False, False, False, True]
     assert found.epochs == [1, 2, 3, 3]
     assert start[0].flatten().tolist() == [-1.0] * 4
+
+
+@pytest.mark.parametrize(("attempts", "kept"), [(1, False), (4, False), (5, True), (8, True)])
+def test_as_many_attempts_as_asked_for(attempts: int, kept: bool) -> None:
+    calls: list[tuple[list[int], float]] = []
+    start = [torch.full((1, 1), -1.0).double(), torch.full((1, 1), -2.0).double()]
+    found = retry(start, toy({0: [(7.0, True)] * 4 + [(1.0, False)]}, calls), attempts)  # type: ignore[arg-type]
+    assert found.trained[0].item() == (1.0 if kept else -1.0)
+    assert found.attempts == [len(calls)] == [min(attempts, 5)]
+    assert [factor for _, factor in calls] == pytest.approx([10.0**-i for i in range(len(calls))])

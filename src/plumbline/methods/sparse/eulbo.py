@@ -32,6 +32,7 @@ from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.minibatches import TrainingOptions
 from plumbline.models.svgp.posterior import SVGPPosterior
 from plumbline.models.svgp.process import SVGP
+from plumbline.models.svgp.training import ATTEMPTS
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import AroundIncumbent, MultiStart, Neighbourhood
 
@@ -66,16 +67,14 @@ class EulboMethodOptions(SparseOptions):
     def eulbo(self) -> EulboOptions:
         """The options of maximising the EULBO."""
         departures = self.departures
-        in_total = "failures-in-total" in departures
         return EulboOptions(
-            **self.training.model_dump(exclude={"epochs", "counted"}),
-            epochs=self.training.epochs + in_total,
-            counted="in total" if in_total else self.training.counted,
+            **self.training.model_dump() | self.stopping_rule,
             query_rate=self.query_rate,
             weighting="datum" if "utility-per-datum" in departures else self.weighting,
             refines=self.refines,
             turns="epochs" if "turns-by-epoch" in departures else "steps",
             climb="queries" if "fixed-maximisers" in departures else "all",
+            attempts=8 if "eight-attempts" in departures else ATTEMPTS,
         )
 
 
@@ -156,18 +155,28 @@ class EulboMethod(SparseMethod):
 
     def box(self, round: Round, standardisation: Standardisation) -> Tensor:
         """Return the box that queries are projected on, `2 x d`, in the process's inputs."""
-        bounds = round.space.bounds
-        last = round.data.Y[-LAST:, 0]
-        if "region-of-the-last-hundred" in self.options.departures and len(last) < len(round.data):
-            centre = round.data.X[len(round.data) - len(last) + int(last.argmax())]
-            low, high = self.domain.bounds
-            half = ((bounds[1] - bounds[0]) / (high - low)).max() / 2 * (high - low)
-            bounds = torch.stack([torch.maximum(centre - half, low), torch.minimum(centre + half, high)])
+        bounds, whole = round.space.bounds, self.domain.bounds
+        X, Y = round.data.X, round.data.Y[:, 0]
+        if "region-of-the-last-hundred" in self.options.departures and not torch.equal(bounds, whole):
+            bounds = recentred(bounds, whole, X[Y.argmax()], X[-LAST:][Y[-LAST:].argmax()])
         return standardisation.inputs(bounds)
 
     def normal_samples(self, round: Round) -> Tensor:
         """Return the round's fixed base samples, `S x q`; AABO, section 3.4."""
         return draw_sobol_normal_samples(round.q, self.options.mc_samples, seed=round.seed).to(self.domain.bounds)
+
+
+def recentred(region: Tensor, whole: Tensor, centre: Tensor, other: Tensor) -> Tensor:
+    """Return a trust region of the same length about another centre, `2 x d`.
+
+    Args:
+        region: `2 x d`, the part of `whole` within half a length of the centre, in widths of `whole`.
+        whole: `2 x d`.
+        centre, other: `d`, the present and the new centre.
+    """
+    low, high = whole
+    half = ((region - centre) / (high - low)).abs().max() * (high - low)
+    return torch.stack([torch.maximum(other - half, low), torch.minimum(other + half, high)])
 
 
 def best_values(chosen: Sequence[tuple[Any, Choice[SVGP], Round]], device: torch.device) -> Tensor:

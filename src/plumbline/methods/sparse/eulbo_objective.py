@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Literal
 
 import torch
-from pydantic import PositiveFloat
+from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor
 
 from plumbline.methods.sparse.point_posteriors import PointPosteriors
@@ -29,7 +29,7 @@ from plumbline.models.svgp.objective import (
     fidelity,
     prepare,
 )
-from plumbline.models.svgp.training import Outcome, checked, masked, retry
+from plumbline.models.svgp.training import ATTEMPTS, Outcome, checked, masked, retry
 
 Weighting = Literal["evidence", "minibatch", "datum"]
 """Weight of the utility: that of the evidence of all data (equation 8), of a minibatch (appendix A to the letter), or
@@ -57,6 +57,7 @@ class EulboOptions(TrainingOptions):
         climb: the points that move: the queries and a utility's own points, or the queries alone (the code).
         frozen_factors: whether the Cholesky factors of `K(Z, Z)` and of the covariance of `q(v)` stay those of the
             start (the code, for the knowledge gradient).
+        attempts: greatest number of attempts, each with a tenth of the previous learning rates (8 in the code).
     """
 
     query_rate: PositiveFloat = 0.001
@@ -65,6 +66,7 @@ class EulboOptions(TrainingOptions):
     turns: Literal["steps", "epochs"] = "steps"
     climb: Literal["all", "queries"] = "all"
     frozen_factors: bool = False
+    attempts: PositiveInt = ATTEMPTS
 
 
 def refined_parameters(layout: Layout, options: EulboOptions) -> Tensor | None:
@@ -229,4 +231,4 @@ def maximise_eulbo(
         progress = train([drawn[i] for i in going], options, step)
         return [rows, here], checked(rows, progress, layout, kernel)
 
-    return retry([start, points], attempt)
+    return retry([start, points], attempt, options.attempts)

@@ -19,6 +19,7 @@ CodeDeparture = Literal[
     "units-of-the-design",
     "last-hundred",
     "failures-in-total",
+    "minibatches-alike",
     "improvement-of-observations",
     "sampled-improvement",
     "frozen-inducing",
@@ -30,6 +31,7 @@ CodeDeparture = Literal[
     "sampled-maximisers",
     "fixed-maximisers",
     "frozen-factors",
+    "eight-attempts",
     "appended-update",
     "uncentred-update",
     "doubled-noise",
@@ -104,9 +106,17 @@ class SparseOptions(Options):
     @property
     def first_training(self) -> TrainingOptions:
         """The options of the training before any refinement."""
+        return self.training.model_copy(update=self.stopping_rule)
+
+    @property
+    def stopping_rule(self) -> dict[str, str | int]:
+        """What departures change of the rule by which trainings stop."""
+        rule: dict[str, str | int] = {}
         if "failures-in-total" in self.departures:
-            return self.training.model_copy(update={"counted": "in total", "epochs": self.training.epochs + 1})
-        return self.training
+            rule |= {"counted": "in total", "epochs": self.training.epochs + 1}
+        if "minibatches-alike" in self.departures:
+            rule |= {"judged": "by minibatch"}
+        return rule
 
 
 class PlacedOptions(SparseOptions):

@@ -62,7 +62,8 @@ def mean_update(
 
     The process is conditioned on the observation `y_ij`: `mean_t + cov_tj (y_ij - mean_j) / bounded_j`, with posterior
     covariances `cov_tj = k_tj - A_t' A_j + W_t' W_j`. This is the online update (Maddox et al., 2021) that AABO,
-    section 3.3, refers to. The variance `bounded_j` is at least the jitter: where f is known nothing moves.
+    section 3.3, refers to. The variance `bounded_j` is at least the jitter, but with `appended`: where f is known
+    nothing moves.
 
     Args:
         posteriors: posteriors at the `q` queries and `T` maximisers.
@@ -71,14 +72,16 @@ def mean_update(
         reading: whether they are conditioned on with noise.
         appended: makes `y_ij` a noise-free inducing value, as the published code does. A further row of the Cholesky
             factor, `A_j'` and `sqrt(k_jj - |A_j|^2)`, has the gain `(k_tj - A_t' A_j) / (k_jj - |A_j|^2)`, as if the
-            other inducing values were known too. It has a pole at every inducing point.
+            other inducing values were known too. It has a pole at every inducing point, and is NaN where rounding, or a
+            frozen factor, leaves no variance: then the training is repeated at lower rates, as in the code.
         centred: False leaves the prior mean in `y_ij`, as the published code does.
     """
     q = observed.shape[-1]
     prior = posteriors.prior(slice(q, None), slice(q))
     covariance = prior.value - product(posteriors.A[..., q:].mT, queries.A)
     if appended:
-        bounded = queries.residual.clamp_min(JITTER)
+        unexplained = queries.residual - JITTER
+        bounded = unexplained.where(unexplained > 0, torch.nan)
     else:
         covariance = covariance + product(posteriors.W[..., q:].mT, queries.W)
         bounded = queries.variances(reading)[1]
@@ -117,7 +120,8 @@ class SoftKnowledgeGradient(SoftUtility):
         joint, factor = None, None
         if self.doubled and self.q > 1:
             joint = posteriors.prior(slice(self.q), slice(self.q))
-            factor, _ = torch.linalg.cholesky_ex(posteriors.covariance(joint))
+            factor, info = torch.linalg.cholesky_ex(posteriors.covariance(joint))
+            factor = factor.masked_fill(info[:, None, None] != 0, torch.nan)
         observed = imagined(queries, self.base, self.reading, factor)
         update = mean_update(posteriors, queries, observed, self.reading, self.appended, self.centred)
         means = update.mean.unsqueeze(-1) + update.gain * update.surprise
@@ -133,7 +137,7 @@ class SoftKnowledgeGradient(SoftUtility):
         grad_variance = grad_variance * (queries.variance >= JITTER)
         grad_residual = grad_variance
         if self.appended:
-            grad_residual = grad_variance + grad_bounded * (queries.residual >= JITTER)
+            grad_residual = grad_variance + grad_bounded
         grad_A = -2 * grad_residual.unsqueeze(-2) * queries.A - product(posteriors.A[..., maximisers], grad_covariance)
         grad_W = 2 * grad_variance.unsqueeze(-2) * queries.W
         grad_mean = torch.zeros_like(grad_variance)

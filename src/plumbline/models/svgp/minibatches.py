@@ -27,6 +27,8 @@ class TrainingOptions(Options):
         epochs: greatest number of passes through the data.
         failures: number of passes without a new best value after which training has converged.
         counted: whether such passes are counted in a row, as we read the paper, or in total (its code).
+        judged: whether the objective of a pass is the mean over data, or over minibatches (its code), in which the last
+            and smallest one counts as much as the others.
         pass_size: greatest number of data of a pass, drawn anew for each; None for all data (the paper). With it the
             cost of a training does not grow with the data, and convergence is judged as often as with so many.
     """
@@ -37,6 +39,7 @@ class TrainingOptions(Options):
     epochs: PositiveInt = 30
     failures: PositiveInt = 3
     counted: Literal["in a row", "in total"] = "in a row"
+    judged: Literal["by datum", "by minibatch"] = "by datum"
     pass_size: PositiveInt | None = None
 
 
@@ -122,13 +125,25 @@ def train(sources: Sequence[Shuffled], options: TrainingOptions, step: Step) -> 
             X, y = torch.stack([drawn[i][0] for i in members]), torch.stack([drawn[i][1] for i in members])
             data = X.new_tensor([len(sources[i].y) for i in members])
             values = step(members, Batch(X, y, data), [progress[i].epochs for i in members])
-            sums[members] += values * (y.shape[-1] / data.clamp_max(options.pass_size or math.inf))
+            sums[members] += values * share_of_pass(y.shape[-1], data, options)
         ended = [i for i in going if drawn[i][2]]
         if ended:
             over = {i for i, mean in zip(ended, sums[ended].tolist(), strict=True) if progress[i].after(mean, options)}
             sums[ended] = 0.0
             going = [i for i in going if i not in over]
     return progress
+
+
+def share_of_pass(size: int, data: Tensor, options: TrainingOptions) -> Tensor:
+    """Return the weight of minibatches of equal size in the mean objectives of their passes, `b`.
+
+    Args:
+        size: number of data in each.
+        data: `b`, numbers of data that they are drawn from.
+        options: of the training.
+    """
+    of_pass = data.clamp_max(options.pass_size or math.inf)
+    return size / of_pass if options.judged == "by datum" else (of_pass / options.batch).ceil().reciprocal()
 
 
 def _alike(drawn: Mapping[int, tuple[Tensor, Tensor, bool]]) -> list[list[int]]:

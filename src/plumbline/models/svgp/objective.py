@@ -19,6 +19,9 @@ from plumbline.models.algebra import SparseKernel, add_product, product
 from plumbline.models.svgp.cross_covariance import JITTER, Inducing, Whitened, factorise
 from plumbline.models.svgp.numerics import sigmoid, softplus
 
+LEAST_VARIANCE = 1e-10
+"""Least predictive variance of f under a frozen factor, which may leave less than nothing; as in GPyTorch."""
+
 NOISE_FLOOR = 1e-4
 """Least noise variance, as in GPyTorch's Gaussian likelihood."""
 
@@ -327,11 +330,14 @@ def fidelity(passed: Forward, batch: Batch, objective: Objective) -> tuple[Tenso
         objective: ELBO or PPGPR.
     """
     A, B = passed.whitened.A, passed.B
-    noise = passed.prepared.noise.unsqueeze(-1)
-    terms = OBJECTIVES[objective](batch.y, passed.mean, passed.variance, noise)
+    noise, variance = passed.prepared.noise.unsqueeze(-1), passed.variance
+    bounded = variance.clamp_min(LEAST_VARIANCE) if passed.prepared.inducing.frozen else variance
+    terms = OBJECTIVES[objective](batch.y, passed.mean, bounded, noise)
     value = terms.value.mean(-1) - passed.divergence() / batch.data
     n = batch.y.shape[-1]
     grad_mean, grad_variance = terms.mean / n, terms.variance / n
+    if bounded is not variance:
+        grad_variance = grad_variance * (variance >= LEAST_VARIANCE)
     twice = 2 * grad_variance.unsqueeze(-2)
     cotangents = Cotangents(
         -twice * A,

@@ -12,7 +12,7 @@ from plumbline.models.svgp.objective import Batch, Layout, Objective, fidelity, 
 from plumbline.models.svgp.process import inducing_factor
 
 ATTEMPTS = 3
-"""Greatest number of attempts at a training, each with a tenth of the previous learning rate."""
+"""Greatest number of attempts at a training, each with a tenth of the previous learning rate, unless options say."""
 
 Attempt = Callable[[Sequence[int], float], tuple[list[Tensor], list[Progress]]]
 """Trains the seeds with given indices at a factor of the learning rates; returns the trained tensors, a row per seed,
@@ -36,22 +36,23 @@ class Outcome:
     reverted: list[bool]
 
 
-def retry(start: Sequence[Tensor], attempt: Attempt) -> Outcome:
+def retry(start: Sequence[Tensor], attempt: Attempt, attempts: int = ATTEMPTS) -> Outcome:
     """Train several seeds; seeds that fail are trained again with a tenth of the learning rate.
 
     Args:
         start: initial tensors, a row per seed.
         attempt: trains some of the seeds from the start.
+        attempts: greatest number of attempts.
     """
     seeds = len(start[0])
     trained = [one.clone() for one in start]
-    epochs, attempts, reverted = [0] * seeds, [0] * seeds, [True] * seeds
+    epochs, taken, reverted = [0] * seeds, [0] * seeds, [True] * seeds
     going = list(range(seeds))
-    for number in range(ATTEMPTS):
+    for number in range(attempts):
         tensors, progress = attempt(going, 10.0**-number)
         sound = [bool(torch.stack([torch.isfinite(one[i]).all() for one in tensors]).all()) for i in range(len(going))]
         for i, seed in enumerate(going):
-            epochs[seed], attempts[seed] = progress[i].epochs, number + 1
+            epochs[seed], taken[seed] = progress[i].epochs, number + 1
             reverted[seed] = progress[i].broken or not sound[i]
             if not reverted[seed]:
                 for rows, part in zip(trained, tensors, strict=True):
@@ -59,7 +60,7 @@ def retry(start: Sequence[Tensor], attempt: Attempt) -> Outcome:
         going = [seed for seed in going if reverted[seed]]
         if not going:
             break
-    return Outcome(trained, epochs, attempts, reverted)
+    return Outcome(trained, epochs, taken, reverted)
 
 
 def masked(values: Tensor, broken: Tensor) -> Tensor:
