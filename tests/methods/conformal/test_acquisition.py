@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import torch
@@ -15,8 +16,9 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from plumbline.acquisition.hypervolume.improvement import hypervolume_improvement
+from plumbline.core.errors import PlumblineError
 from plumbline.methods.conformal.acquisition import ConformalAcquisition, ConformalPosteriorOptions, Integrand
-from plumbline.methods.conformal.augmented import augment
+from plumbline.methods.conformal.augmented import Augmented, augment
 from plumbline.methods.conformal.baseline import draw_baseline
 from plumbline.methods.conformal.density_ratio import RatioClassifier, RatioOptions, fit_ratio, no_shift
 from plumbline.methods.conformal.expectation import Improvement, UpperBound
@@ -188,14 +190,30 @@ def test_outside_the_maximum_is_less_and_for_one_point_the_same(process: GP, bou
 def automatic(acquisition: ConformalAcquisition, U: Tensor) -> tuple[Tensor, Tensor]:
     """Values and gradients by automatic differentiation of equation 7 as it is written."""
     U = U.clone().requires_grad_()
-    alpha, tau, data = acquisition.alpha, acquisition.options.tau, acquisition.processes[0].U
     systems = [augment(process, U) for process in acquisition.processes]
     draws = acquisition.draw(systems)
+    z = draws.z.expand(len(U), -1, -1, -1)
+    log_density = -0.5 * z.square().sum(dim=(-2, -1))
+    value = as_written(acquisition, U, systems, z, draws.f, log_density, acquisition.integrand.value)
+    (gradient,) = torch.autograd.grad(value.sum(), U)
+    return value.detach(), gradient
+
+
+def as_written(
+    acquisition: ConformalAcquisition,
+    U: Tensor,
+    systems: Sequence[Augmented],
+    z: Tensor,
+    f: Tensor,
+    log_density: Tensor,
+    utility: Callable[[Tensor, Tensor], Tensor],
+) -> Tensor:
+    """Equation 7 for whitened labels and draws of f, `b x k x q x m`, and the log density of labels, `b x k`."""
+    alpha, tau, data = acquisition.alpha, acquisition.options.tau, acquisition.processes[0].U
     mean = torch.stack([system.mean for system in systems], dim=-1).unsqueeze(1)
     ratio = acquisition.log_ratio
     log_ratio = partial(differentiable, ratio) if isinstance(ratio, RatioClassifier) else ratio
     weights = importance_weights(log_ratio(data), log_ratio(U))
-    z = draws.z.expand(len(U), -1, -1, -1)
     conforms = torch.sigmoid(quadratics(systems) / tau @ powers(z).mT.unsqueeze(1))
     mass = (weights[..., None, :-1] @ conforms).squeeze(-2) + weights[..., -1:]
     logits, bounded = (mass - alpha) / tau, torch.sigmoid((alpha - weights[..., -1]) / tau)
@@ -204,18 +222,15 @@ def automatic(acquisition: ConformalAcquisition, U: Tensor) -> tuple[Tensor, Ten
         inside = logsigmoid(logits).sum(dim=1)
         alone = logits.shape[1] == 1
         outside = logsigmoid(-logits).squeeze(1) if alone else torch.log(-torch.expm1(inside.clamp_max(-1e-12)))
-        v = torch.softmax(inside + 0.5 * z.square().sum(dim=(-2, -1)), dim=-1)
+        v = torch.softmax(inside - log_density, dim=-1)
         return (((1 - alpha) * v + alpha * torch.softmax(outside, dim=-1)) * worth).sum(dim=-1)
 
     if acquisition.options.maximum == "inside":
-        value = integrated(acquisition.integrand.value(draws.f, mean), logits) * bounded.prod(dim=-1)
-    else:
-        points = [slice(i, i + 1) for i in range(U.shape[1])]
-        worths = [acquisition.integrand.value(draws.f[:, :, i], mean[:, :, i]) for i in points]
-        each = [integrated(worth, logits[:, i]) for worth, i in zip(worths, points, strict=True)]
-        value = (torch.stack(each, dim=-1) * bounded).amax(dim=-1)
-    (gradient,) = torch.autograd.grad(value.sum(), U)
-    return value.detach(), gradient
+        return integrated(utility(f, mean), logits) * bounded.prod(dim=-1)
+    points = [slice(i, i + 1) for i in range(U.shape[1])]
+    worths = [utility(f[:, :, i], mean[:, :, i]) for i in points]
+    each = [integrated(worth, logits[:, i]) for worth, i in zip(worths, points, strict=True)]
+    return (torch.stack(each, dim=-1) * bounded).amax(dim=-1)
 
 
 def fitted(n: int, d: int, kernel: Literal["matern52", "rbf"], seed: int) -> GP:
@@ -395,3 +410,149 @@ def test_values_stay_finite_where_all_or_no_labels_are_accepted(process: GP, bou
             (gradient,) = torch.autograd.grad(value.sum(), X)
             assert torch.isfinite(value).all()
             assert torch.isfinite(gradient).all()
+
+
+def at_constant_labels(
+    acquisition: ConformalAcquisition, U: Tensor, rows: Tensor | None = None
+) -> Callable[[Tensor], Tensor]:
+    """Return equation 7 as a function of points near `U`, with the labels that the acquisition function has at `U`.
+
+    Labels are whitened anew at other points, and their densities are constants. Draws of f at the data and at the
+    points move by Matheron's rule, so that f and noise still add up to the labels; the incumbents are those of `rows`.
+    """
+    utility, q = acquisition.integrand, U.shape[1]
+    systems = [augment(process, U) for process in acquisition.processes]
+    z = acquisition.draw(systems).z.expand(len(U), -1, -1, -1)
+    labels = [system.mean[:, None] + z[..., i] @ system.root.mT for i, system in enumerate(systems)]
+    log_density = -0.5 * z.square().sum(dim=(-2, -1))
+
+    def value(V: Tensor) -> Tensor:
+        systems = [augment(process, V) for process in acquisition.processes]
+        pairs = list(zip(labels, systems, strict=True))
+        z = torch.stack([(y - system.mean[:, None]) @ system.dual_root for y, system in pairs], dim=-1)
+        if utility.baseline is not None:
+            f, best = moved(acquisition, V, labels[0], rows)
+            return as_written(
+                acquisition, V, systems, z, f, log_density, lambda f, mean: (f.amax((-2, -1)) - best).clamp_min(0.0)
+            )
+        for_f = utility.spread * acquisition.base_samples(q)[1]
+        f = [s.function_mean(z[..., i]) + for_f[..., i] @ s.function_root().mT for i, s in enumerate(systems)]
+        return as_written(acquisition, V, systems, z, torch.stack(f, dim=-1), log_density, utility.value)
+
+    return value
+
+
+def moved(acquisition: ConformalAcquisition, U: Tensor, labels: Tensor, rows: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return draws of f at points, `b x k x q x 1`, and their incumbents, `b x k`, conditioned on labels."""
+    process, baseline = acquisition.processes[0], acquisition.integrand.baseline
+    assert baseline is not None
+    system, n = augment(process, U), len(process.y)
+    draws = acquisition.draw([system])
+    change = labels - (system.mean[:, None] + draws.z[..., 0] @ system.root.mT)
+    moves = []
+    for dy, points in zip(change, U, strict=True):
+        _, covariance = joint(process, points)
+        of_labels = covariance[n:, n:] + process.noise * torch.eye(len(points), dtype=torch.float64)
+        moves.append(dy @ torch.linalg.solve(of_labels, covariance[n:]))
+    at_data, at_points = torch.stack(moves).tensor_split([n], dim=-1)
+    values = baseline.values[..., 0] + at_data
+    return draws.f + at_points.unsqueeze(-1), (values if rows is None else values[..., rows]).amax(dim=-1)
+
+
+def of_kind(
+    kind: str, process: GP, rows: Tensor | None = None, ratio: Callable[[Tensor], Tensor] = no_shift, **options: Any
+) -> ConformalAcquisition:
+    """An acquisition function of the published code, of single outcomes; its noisy incumbents are those of `rows`."""
+    k = options.setdefault("candidates", 32)
+    if kind == "cei":
+        utility = Integrand(Improvement(torch.tensor(0.2).double()))
+    elif kind == "cucb":
+        utility = Integrand(UpperBound(), optimistic=True, spread=2.5)
+    else:
+        baseline = draw_baseline([process], k, stream(3))
+        rows = torch.arange(len(process.y)) if rows is None else rows
+        best, where = baseline.values[:, rows, 0].max(dim=-1)
+        utility = Integrand(Improvement(best), baseline=replace(baseline, incumbents=rows[where]))
+    return acquire([process], utility, ratio, **options)
+
+
+def learned(process: GP) -> RatioClassifier:
+    return fit_ratio(
+        process.U, process.U / 2 + 0.4, RatioOptions(steps=40, hidden=8, learning_rate=1e-2, ema=1.0), stream()
+    )
+
+
+def slopes(value: Callable[[Tensor], Tensor], U: Tensor, step: float = 1e-6) -> Tensor:
+    """Central differences in each coordinate of `b x q x d` points."""
+    found = torch.zeros_like(U)
+    for i in range(U.shape[1]):
+        for j in range(U.shape[2]):
+            to = torch.zeros_like(U)
+            to[:, i, j] = step
+            found[:, i, j] = (value(U + to) - value(U - to)) / (2 * step)
+    return found
+
+
+KINDS = ["cei", "cnei", "cucb"]
+
+
+@pytest.mark.parametrize("ratio", ["flat", "learned"])
+@pytest.mark.parametrize("maximum", ["inside", "outside"])
+@pytest.mark.parametrize("q", [1, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_at_constant_labels_are_slopes_at_constant_labels(
+    kind: str, q: int, maximum: str, ratio: str
+) -> None:
+    process = fitted(9, 2, "matern52", 1)
+    options = {"ratio": learned(process) if ratio == "learned" else no_shift, "maximum": maximum}
+    moving, constant = (of_kind(kind, process, labels_in_gradient=which, **options) for which in ("moving", "constant"))
+    U = torch.rand(4, q, 2, generator=stream(9), dtype=torch.float64)
+    (value, gradient), (other, full) = (one.value_and_gradient_in_cube(U) for one in (constant, moving))
+    near = at_constant_labels(constant, U)
+    assert torch.equal(value, other)
+    torch.testing.assert_close(near(U), value, rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(gradient, slopes(near, U), rtol=1e-5, atol=1e-6)
+    assert (gradient - full).norm() > 0.1 * full.norm()
+
+
+def test_constant_labels_know_the_rows_of_their_incumbents() -> None:
+    process, rows = fitted(9, 2, "matern52", 1), torch.tensor([7, 2, 4])
+    acquisition = of_kind("cnei", process, rows, labels_in_gradient="constant")
+    for q in (1, 2):
+        U = torch.rand(4, q, 2, generator=stream(9), dtype=torch.float64)
+        expected = slopes(at_constant_labels(acquisition, U, rows), U)
+        torch.testing.assert_close(acquisition.value_and_gradient_in_cube(U)[1], expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("optimistic", [False, True])
+@pytest.mark.parametrize("q", [1, 2])
+def test_labels_of_several_outcomes_are_constant_each(q: int, optimistic: bool, processes: list[GP]) -> None:
+    utility = Integrand(smooth, optimistic=optimistic)
+    acquisition = acquire(processes, utility, learned(processes[0]), labels_in_gradient="constant")
+    U = torch.rand(3, q, 2, generator=stream(9), dtype=torch.float64)
+    value, gradient = acquisition.value_and_gradient_in_cube(U)
+    near = at_constant_labels(acquisition, U)
+    torch.testing.assert_close(near(U), value, rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(gradient, slopes(near, U), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("q", [1, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_little_noise_constant_labels_leave_little_gradient(kind: str, q: int) -> None:
+    """Labels then say what f is, and hardly anything but their acceptance changes with the points."""
+    process = fitted(9, 2, "matern52", 1)
+    cube, at = torch.tensor([[0.0, 0.0], [1.0, 1.0]]).double(), process.at._replace(noise=torch.tensor([1e-6]).double())
+    quiet = conditioned(process.U, process.y[:, None], cube, "matern52", at)
+    U = torch.rand(8, q, 2, generator=stream(9), dtype=torch.float64)
+    constant, moving = (
+        of_kind(kind, quiet, labels_in_gradient=which, tau=0.1).value_and_gradient_in_cube(U)[1].norm()
+        for which in ("constant", "moving")
+    )
+    assert 0 < constant < 0.1 * moving
+
+
+def test_constant_labels_are_refused_where_draws_at_the_data_have_no_incumbents(process: GP) -> None:
+    baseline = draw_baseline([process], 32, stream())
+    acquire([process], Integrand(gain, baseline=baseline))
+    with pytest.raises(PlumblineError, match="needs the incumbents"):
+        acquire([process], Integrand(gain, baseline=baseline), labels_in_gradient="constant")

@@ -64,6 +64,8 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "cucb": ("cucb", {}),
     "cnei": ("cnei", {}),
     "code": ("cei", {"variant": "code", "search": {**SEARCH, "steps": 8, "burn_in": 3}}),
+    "constant": ("cnei", {"variant": ["constant-labels"]}),
+    "constant bound": ("cucb", {"variant": ["constant-labels"]}),
     "share": ("cnei", {"incumbent_share": 0.75}),
     "stale": ("cei", {"stale": True}),
     "polished": ("cucb", {"search": {**SEARCH, "polish": 5}}),

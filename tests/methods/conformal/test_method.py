@@ -14,9 +14,12 @@ from situations import BOX, QUICK_CONFORMAL, Situation, ask, box, objective, row
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
 from plumbline.methods.base import Domain, Method, build_method
-from plumbline.methods.conformal.acquisition import Integrand
+from plumbline.methods.conformal.acquisition import ConformalAcquisition, Integrand
+from plumbline.methods.conformal.density_ratio import no_shift
 from plumbline.methods.conformal.expectation import Improvement
+from plumbline.methods.conformal.hypervolume import ConformalHypervolumeOptions, NoisyHypervolumeOptions
 from plumbline.methods.conformal.method import (
+    ConformalIncumbentOptions,
     ConformalMethod,
     ConformalOptions,
     FewEffectiveDataWarning,
@@ -255,6 +258,75 @@ def test_a_noisy_baseline_of_a_share_is_the_best_of_that_share_in_each_draw() ->
     assert (part.value.best <= whole.value.best).all()
     assert (part.value.best < whole.value.best).any()
     assert torch.isin(part.value.best, whole.baseline.values).all()
+
+
+@pytest.mark.parametrize(
+    ("share", "n", "rows"),
+    [
+        (0.75, 9, 6),
+        (0.75, 10, 7),
+        (0.75, 12, 9),
+        (0.75, 3, 2),
+        (0.7, 10, 7),
+        (0.9, 10, 9),
+        (0.25, 4, None),
+        (1.0, 9, None),
+    ],
+)
+def test_a_share_leaves_out_as_many_as_scikit_learns_split(share: float, n: int, rows: int | None) -> None:
+    """`ceil(test_size n)` rows are left out; 1 - .7 and 1 - .9 are no exact tenths."""
+    subset = ConformalIncumbentOptions(incumbent_share=share).subset(n, torch.Generator().manual_seed(0))
+    assert (None if subset is None else len(subset.unique())) == rows
+
+
+def test_incumbents_are_the_rows_of_the_best_of_each_draw() -> None:
+    place = noisy(12)
+    models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
+    for share in (1.0, 0.75):
+        method = make("cnei", place, incumbent_share=share)
+        assert isinstance(method, ConformalMethod)
+        utility = method.integrand(models, place.history, 0.3, torch.Generator().manual_seed(0))
+        assert isinstance(utility.value, Improvement)
+        assert utility.baseline is not None
+        assert utility.baseline.incumbents is not None
+        values = utility.baseline.values[..., 0]
+        assert torch.equal(values.gather(1, utility.baseline.incumbents[:, None])[:, 0], utility.value.best)
+        assert (utility.value.best < values.amax(dim=-1)).any() == (share < 1)
+
+
+def test_the_published_search_has_constant_labels() -> None:
+    for options in (ConformalOptions(variant="code"), ConformalOptions(variant=("constant-labels",))):
+        assert options.posterior.labels_in_gradient == "constant"
+    assert ConformalOptions(variant="code").posterior.maximum == "outside"
+    assert ConformalOptions().posterior.labels_in_gradient == "moving"
+
+
+def test_constant_labels_are_refused_where_fronts_are_drawn() -> None:
+    code = NoisyHypervolumeOptions(variant="code")
+    assert (code.posterior.labels_in_gradient, code.posterior.maximum) == ("moving", "outside")
+    assert ConformalHypervolumeOptions(variant="code").posterior.labels_in_gradient == "constant"
+    with pytest.raises(ValueError, match="constant labels have no gradient here"):
+        NoisyHypervolumeOptions(variant=("constant-labels",))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("q", [1, 2])
+def test_constant_labels_change_gradients_alone(name: str, q: int) -> None:
+    place = noisy(20)
+    models = fit_outcomes(place.history, BOX, ModelOptions(priors="conformal"))
+    values, gradients = [], []
+    for variant in ("paper", ["constant-labels"]):
+        method = make(name, place, variant=variant)
+        assert isinstance(method, ConformalMethod)
+        integrand = method.integrand(models, place.history, 0.3, torch.Generator().manual_seed(0))
+        acquisition = ConformalAcquisition(models, integrand, no_shift, 0.3, method.options.posterior, 1)
+        best = place.history.X[place.history.Y.argmax()]
+        X = (best + 0.1 * (rows(6, 2) - best)).view(-1, q, 2).requires_grad_()
+        value = acquisition(X)
+        values.append(value.detach())
+        gradients.append(torch.autograd.grad(value.sum(), X)[0])
+    assert torch.equal(*values)
+    assert not torch.allclose(*gradients)
 
 
 def test_the_loop_is_inherited() -> None:

@@ -48,6 +48,7 @@ def functions(draw: st.DrawFn) -> list[ConformalAcquisition]:
         candidates=k,
         tau=draw(st.sampled_from([1e-6, 1e-2, 0.3])),
         maximum=draw(st.sampled_from(["inside", "outside"])),
+        labels_in_gradient=draw(st.sampled_from(["moving", "constant"])),
     )
     classes = RatioOptions(
         steps=draw(st.sampled_from([0, 3])), hidden=draw(st.sampled_from([1, 8])), learning_rate=0.1, ema=0.5, clip=3.0
@@ -59,7 +60,8 @@ def functions(draw: st.DrawFn) -> list[ConformalAcquisition]:
         process = made(n, d, kernel, seed + i)
         baseline = draw_baseline([process], k, stream(seed + i)) if "noisy" in kind else None
         if baseline is not None:
-            integrand = Integrand(Improvement(baseline.values.squeeze(-1).amax(dim=-1)), baseline=baseline)
+            best, rows = baseline.values.squeeze(-1).max(dim=-1)
+            integrand = Integrand(Improvement(best), baseline=replace(baseline, incumbents=rows))
         elif kind == "improvement":
             integrand = Integrand(Improvement(torch.tensor(0.1 * i).double()))
         else:
@@ -124,6 +126,36 @@ def test_no_digit_of_a_function_depends_on_its_company(cases: list[ConformalAcqu
         value, gradient = alone.value_and_gradient(U[[i]])
         assert np.array_equal(values[[i]], value)
         assert np.array_equal(gradients[[i]], gradient)
+
+
+@pytest.mark.parametrize("labels", ["moving", "constant"])
+@pytest.mark.parametrize("kind", ["improvement", "bound", "noisy improvement"])
+def test_labels_are_constant_in_arrays_as_in_batches_of_one_point(kind: str, labels: str) -> None:
+    """Values are those of moving labels, to the last bit."""
+    process, k = made(12, 3, "matern52", 2), 64
+    baseline = draw_baseline([process], k, stream(0))
+    best, rows = baseline.values.squeeze(-1).max(dim=-1)
+    integrand = {
+        "improvement": Integrand(Improvement(torch.tensor(0.1).double())),
+        "bound": Integrand(UpperBound(), optimistic=True, spread=2.5),
+        "noisy improvement": Integrand(Improvement(best), baseline=replace(baseline, incumbents=rows)),
+    }[kind]
+    classes = RatioOptions(steps=40, hidden=8, learning_rate=1e-2, ema=1.0)
+    ratio = fit_ratio(process.U, process.U / 2 + 0.4, classes, stream(0))
+    acquisition, moving = (
+        ConformalAcquisition(
+            [process], integrand, ratio, 0.3, ConformalPosteriorOptions(candidates=k, labels_in_gradient=which), 1
+        )
+        for which in (labels, "moving")
+    )
+    U = points(1, 9, 3)[0, :, None]
+    value, gradient = acquisition.value_and_gradient_in_cube(U)
+    expected, slope = of_batches(acquisition).value_and_gradient_in_cube(U)
+    torch.testing.assert_close(value, expected, rtol=1e-11, atol=1e-13)
+    torch.testing.assert_close(gradient, slope, rtol=1e-9, atol=1e-10 * slope.abs().max().item())
+    values, full = moving.value_and_gradient_in_cube(U)
+    assert torch.equal(values, value)
+    assert torch.equal(full, gradient) == (labels == "moving")
 
 
 def test_copies_under_other_ratios_share_their_labels() -> None:

@@ -13,6 +13,7 @@ from botorch.utils.transforms import concatenate_pending_points
 from pydantic import PositiveFloat, PositiveInt
 from torch import Tensor
 
+from plumbline.core.errors import PlumblineError
 from plumbline.core.options import Options
 from plumbline.methods.conformal.augmented import Augmented, Cotangents, augment_with_vjp
 from plumbline.methods.conformal.baseline import BaselineDraws
@@ -41,11 +42,15 @@ class ConformalPosteriorOptions(Options):
         tau: strength of the sigmoid relaxation; acquisitions need it for their gradients, reported sets are exact.
         maximum: whether the maximum over a batch's points is inside the expectation over labels, as the text defines
             it, or outside: the greatest expectation of a single point, as in CBO's code.
+        labels_in_gradient: whether candidate labels move with the points, as `mean + L z` with fixed `z`, or are
+            constants in the gradient, as is their density: CBO's code draws them without gradients (`helpers.py`,
+            `construct_conformal_bands`). Values are the same.
     """
 
     candidates: PositiveInt = 256
     tau: PositiveFloat = 1e-2
     maximum: Literal["inside", "outside"] = "inside"
+    labels_in_gradient: Literal["moving", "constant"] = "moving"
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class Integrand:
 
 
 DrawsVJP = Callable[[Tensor | None, Tensor, Tensor], Cotangents]
-"""Maps gradients in the labels (None where these are fixed), in `f` (both `b x k x q`) and in the predictive mean
+"""Maps gradients in whitened labels (None where these are fixed), in `f` (both `b x k x q`) and in the predictive mean
 (`b x q`) to the gradients in the augmented system."""
 
 
@@ -126,7 +131,13 @@ class ConformalAcquisition(Differentiated):
             options: options of the posterior.
             seed: seed of the base samples.
             masked: whether the value is zero at points whose set is the whole line; CBO, B.7.
+
+        Raises:
+            PlumblineError: if labels are constant and draws at the data have no incumbents, as of several outcomes.
         """
+        baseline, constant = integrand.baseline, options.labels_in_gradient == "constant"
+        if constant and baseline is not None and baseline.incumbents is None:
+            raise PlumblineError("`labels_in_gradient: constant` needs the incumbents of draws at the data")
         super().__init__(model=processes[0].model)
         self.X_pending = None
         self.processes = list(processes)
@@ -134,6 +145,7 @@ class ConformalAcquisition(Differentiated):
         self.log_ratio = log_ratio
         self.alpha = alpha
         self.options = options
+        self.constant = constant
         self.seed = seed
         self.masked = masked
         # Shared by copies under other density ratios.
@@ -214,7 +226,14 @@ class ConformalAcquisition(Differentiated):
         heights, parameters = form
         alpha = np.full((1, 1, 1), self.alpha)
         return SinglePoints(
-            Refits.of(process), process.U.numpy()[None], labels, heights, parameters, alpha, self.options.tau
+            Refits.of(process),
+            process.U.numpy()[None],
+            labels,
+            heights,
+            parameters,
+            alpha,
+            self.options.tau,
+            constant=self.constant,
         )
 
     def _with_vjp(self, U: Tensor, record: bool) -> tuple[Tensor, Callable[[], Tensor]]:
@@ -241,8 +260,9 @@ class ConformalAcquisition(Differentiated):
             to = vjp_labelled(torch.ones_like(value))
             grad_mass = to.accept / tau
             grad_z = None
-            if not draws.fixed:
+            if self.constant or not draws.fixed:
                 grad_z = powers_vjp(draws.z, through_mass.grad_monomials(grad_mass).sum(dim=1))
+            if grad_z is not None and not self.constant:
                 grad_z = grad_z - to.log_density[..., None, None] * draws.z
             grad_slopes = vjp_coefficients(through_mass.grad_coefficients(grad_mass))
             grad_U = vjp_ratio(through_mass.grad_log_ratio(grad_mass, -to.bounded.unsqueeze(-1) / tau))
@@ -258,7 +278,7 @@ class ConformalAcquisition(Differentiated):
         q, baseline = systems[0].mean.shape[-1], self.integrand.baseline
         for_label, for_f = self.base_samples(q)
         draw = self._draw if baseline is None else baseline.draw
-        parts = [draw(i, system, for_label[..., i], for_f[..., i]) for i, system in enumerate(systems)]
+        parts = [draw(i, system, for_label[..., i], for_f[..., i], self.constant) for i, system in enumerate(systems)]
         labels, functions, vjps = zip(*parts, strict=True)
         z, f = torch.stack(labels, dim=-1), torch.stack(functions, dim=-1)
         fixed = baseline is None and not (self.integrand.optimistic and q > 1)
@@ -269,7 +289,7 @@ class ConformalAcquisition(Differentiated):
         return Draws(z, f, *self._fixed[q], fixed, vjps)
 
     def _draw(
-        self, outcome: int, system: Augmented, for_label: Tensor, for_f: Tensor
+        self, outcome: int, system: Augmented, for_label: Tensor, for_f: Tensor, constant: bool
     ) -> tuple[Tensor, Tensor, DrawsVJP]:
         """Return labels of one outcome, `f = mean + (L - P) z + spread F for_f` given each, and their VJP.
 
@@ -289,7 +309,11 @@ class ConformalAcquisition(Differentiated):
             cotangents = Cotangents(grad_mean + grad_f.sum(dim=1), grad_gain, grad_own_slope)
             if grad_z is None:
                 return cotangents
-            grad_root, grad_dual_root = vjp_label(grad_z + grad_f @ (system.root - system.own_slope))
+            grad_z = grad_z + grad_f @ (system.root - system.own_slope)
+            if constant:
+                by_mean, by_root = _whitened_vjp(system, z, grad_z)
+                return cotangents._replace(grad_mean=cotangents.grad_mean + by_mean, grad_root=grad_gain + by_root)
+            grad_root, grad_dual_root = vjp_label(grad_z)
             return cotangents._replace(grad_root=grad_gain + grad_root, grad_dual_root=grad_dual_root)
 
         return z, f, vjp
@@ -310,6 +334,21 @@ class ConformalAcquisition(Differentiated):
 
 def _log_density(z: Tensor) -> Tensor:
     return -0.5 * z.square().sum(dim=(-2, -1))
+
+
+def _whitened_vjp(system: Augmented, z: Tensor, grad_z: Tensor) -> tuple[Tensor, Tensor]:
+    """Map a gradient in `z = L^-1 (y - mean)`, of constant labels `y`, to those in the mean and in `L`.
+
+    Args:
+        system: augmented system.
+        z: `b x k x q`, or `1 x k x q`.
+        grad_z: `b x k x q`.
+
+    Returns:
+        `b x q` and `b x q x q`, of which only the lower triangle matters.
+    """
+    grad_label = times_transpose(grad_z, system.dual_root)
+    return -grad_label.sum(dim=1), -inner(grad_label, z)
 
 
 def _upper_half(system: Augmented, z: Tensor) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, Tensor]]]:

@@ -25,15 +25,18 @@ class BaselineDraws:
         dual: `k x n x m`, `K^-1 (values - mean)`.
         inverse_roots: `m x n x n`, inverses of Cholesky factors of `K`.
         processes: the models.
+        incumbents: row of the data that each draw's incumbent is at, `k`, where the integrand is the improvement of one
+            outcome over it; gradients at constant labels need it.
     """
 
     values: Tensor
     dual: Tensor
     inverse_roots: Tensor
     processes: Sequence[GP]
+    incumbents: Tensor | None = None
 
     def draw(
-        self, outcome: int, system: Augmented, for_noise: Tensor, for_f: Tensor
+        self, outcome: int, system: Augmented, for_noise: Tensor, for_f: Tensor, constant: bool = False
     ) -> tuple[Tensor, Tensor, Callable[[Tensor, Tensor, Tensor], Cotangents]]:
         """Return whitened labels and `f` of one outcome, drawn jointly with `values`, and their VJP.
 
@@ -45,6 +48,7 @@ class BaselineDraws:
             system: augmented system at `b` batches of `q` test points.
             for_noise: `k x q` standard normal draws of the observation noise.
             for_f: `k x q` standard normal draws of `f` given its values at the data.
+            constant: whether labels are constants in the gradient, `f + noise` as well as whitened: see `held`.
 
         Returns:
             Labels and `f`, both `b x k x q`, and a function of the gradients in them and in the predictive mean.
@@ -59,7 +63,7 @@ class BaselineDraws:
 
         def vjp(grad_z: Tensor, grad_f: Tensor, grad_mean: Tensor) -> Cotangents:
             grad_away = grad_z @ system.dual_root.mT
-            grad_f = grad_f + grad_away
+            grad_f = grad_f - self.held(system, grad_f) if constant else grad_f + grad_away
             grad_conditional = cholesky_vjp(root, grad_f.mT @ for_f)
             return Cotangents(
                 grad_mean=grad_mean - grad_away.sum(dim=1),
@@ -70,6 +74,22 @@ class BaselineDraws:
             )
 
         return z, f, vjp
+
+    def held(self, system: Augmented, grad_f: Tensor) -> Tensor:
+        """Return what constant labels take away from the gradient in draws of `f`, `b x k x q`.
+
+        Given labels `y`, draws move by Matheron's rule too: `f(u)` by `-cov(f(u), y) cov(y)^-1 dy`, where `dy` is the
+        change of `y` as it is drawn, that of `f` at the test points. With `cov(y) = L L'` the covariances are
+        `(L - P) L'` at the test points, and `slope L'` at the data. An improvement falls as `f` rises at its incumbent.
+
+        Args:
+            system: augmented system of the only outcome.
+            grad_f: gradient of an improvement over the incumbents, in `f` at the test points.
+        """
+        assert self.incumbents is not None
+        at_points = grad_f @ (system.root - system.own_slope)
+        at_incumbents = -grad_f.sum(dim=-1, keepdim=True) * system.slope[:, self.incumbents]
+        return (at_points + at_incumbents) @ system.dual_root.mT
 
 
 def draw_baseline(processes: Sequence[GP], k: int, generator: Generator, distinct: int | None = None) -> BaselineDraws:

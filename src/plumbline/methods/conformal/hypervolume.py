@@ -1,18 +1,20 @@
 """Conformal hypervolume improvement, of several outcomes."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
-from pydantic import PositiveInt
+from pydantic import PositiveInt, field_validator
 from torch import Generator
 
 from plumbline.acquisition.hypervolume.improvement import free_cells, hypervolume_improvement
 from plumbline.core.history import History
 from plumbline.methods.base import Predictor, methods
-from plumbline.methods.conformal.acquisition import Integrand
+from plumbline.methods.conformal.acquisition import ConformalPosteriorOptions, Integrand
 from plumbline.methods.conformal.baseline import draw_baseline
 from plumbline.methods.conformal.density_ratio import LogRatio
 from plumbline.methods.conformal.method import ConformalMethod, ConformalOptions, standardised
+from plumbline.methods.conformal.variants import CODE
 from plumbline.methods.gp.multi_objective import Sets, known_point, marginal_predictor
 from plumbline.models.gp.process import GP
 
@@ -56,11 +58,22 @@ class ConformalExpectedHypervolumeImprovement(ConformalHypervolumeMethod):
 class NoisyHypervolumeOptions(ConformalHypervolumeOptions):
     """Options of conformal noisy expected hypervolume improvement.
 
+    The gradient at constant labels is not derived for draws of a front: labels move, also under `variant: code`.
+
     Attributes:
         fronts: distinct draws of the current front; each is cut into boxes, of which three outcomes need many.
     """
 
+    code: ClassVar[tuple[str, ...]] = tuple(name for name in CODE if name != "constant-labels")
+
     fronts: PositiveInt = 16
+
+    @field_validator("posterior")
+    @classmethod
+    def _labels_move(cls, posterior: ConformalPosteriorOptions) -> ConformalPosteriorOptions:
+        if posterior.labels_in_gradient == "constant":
+            raise ValueError("constant labels have no gradient here, where fronts are drawn: leave them `moving`")
+        return posterior
 
 
 @methods.register("cnehvi", NoisyHypervolumeOptions)

@@ -1,5 +1,6 @@
 """Conformal Bayesian optimisation: acquisition functions under the conformal posterior; CBO."""
 
+import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -123,7 +124,8 @@ class ConformalIncumbentOptions(ConformalOptions):
 
     def subset(self, n: int, generator: Generator) -> Tensor | None:
         """Return the indices of the data, of `n`, whose best is the incumbent; None for all of them."""
-        share = round(self.incumbent_share * n)
+        # As many as scikit-learn's train_test_split leaves in CBO's code. In floating point (1 - .7) 10 exceeds 3.
+        share = n - math.ceil(round((1 - self.incumbent_share) * n, 9))
         return torch.randperm(n, generator=generator)[:share] if 1 < share < n else None
 
 
@@ -390,7 +392,9 @@ class ConformalNoisyExpectedImprovement(ConformalMethod):
         baseline = draw_baseline(processes, self.options.posterior.candidates, generator)
         subset = self.options.subset(len(data), generator)
         values = baseline.values.squeeze(-1) if subset is None else baseline.values[:, subset, 0]
-        return Integrand(Improvement(values.amax(dim=-1)), baseline=baseline)
+        best, rows = values.max(dim=-1)
+        baseline = replace(baseline, incumbents=rows if subset is None else subset[rows])
+        return Integrand(Improvement(best), baseline=baseline)
 
 
 @methods.register("cucb", ConformalOptions)

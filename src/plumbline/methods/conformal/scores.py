@@ -41,9 +41,12 @@ def powers(z: Tensor) -> Tensor:
 
 
 def powers_vjp(z: Tensor, grad_powers: Tensor) -> Tensor:
-    """Map a gradient in `powers` to that in the labels, `b x k x q x m`: `grad_1 + (grad_2 + grad_2') z`."""
-    b, k, q, m = z.shape
-    _, linear, square = grad_powers.reshape(b, k, m, -1).split([1, q, q * q], dim=-1)
+    """Map a gradient in `powers` to that in the labels, `b x k x q x m`: `grad_1 + (grad_2 + grad_2') z`.
+
+    The labels may be `1 x k x q x m`, the same at all points.
+    """
+    q, m = z.shape[-2:]
+    _, linear, square = grad_powers.unflatten(-1, (m, -1)).split([1, q, q * q], dim=-1)
     return (linear + 2 * symmetric_times(square, z.mT)).mT
 
 

@@ -10,10 +10,11 @@ Shapes: `m` functions with data sets of one size, each at `b` points of its own;
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from plumbline.core.numbers import Array
@@ -39,12 +40,12 @@ class Draws(NamedTuple):
 
 
 class ToDraws(NamedTuple):
-    """Gradients of a scalar in draws and labels, `m x b x k`; None in labels that are fixed.
+    """Gradients of a scalar in draws and labels, `m x b x k`.
 
     Attributes:
         away: in f minus its predictive mean.
-        monomials: in the labels' monomials, `m x b x 3 x k`.
-        excess: in minus the log density of the labels.
+        monomials: in the whitened labels' monomials, `m x b x 3 x k`; None where these are fixed.
+        excess: in minus the log density of the labels; None where whitened labels are fixed, or labels are constants.
     """
 
     away: Array
@@ -55,6 +56,12 @@ class ToDraws(NamedTuple):
 def monomials_of(z: Array) -> Array:
     """Return `1, z, z^2` of labels: `... x k` to `... x 3 x k`."""
     return np.stack([np.ones_like(z), z, np.square(z)], axis=-2)
+
+
+def monomials_vjp(z: Array, grad_monomials: Array, grad_excess: Array | float = 0.0) -> Array:
+    """Map gradients in `monomials_of` labels, `... x 3 x k`, and in `z^2 / 2` to that in the labels."""
+    _, grad_linear, grad_square = (grad_monomials[..., i, :] for i in range(3))
+    return grad_linear + (2 * grad_square + grad_excess) * z
 
 
 class FixedLabels(NamedTuple):
@@ -79,14 +86,21 @@ class FixedLabels(NamedTuple):
         return cls(monomials_of(z)[None, None], log_density, np.stack([z, for_f])[None], np.full((1, 1, 1), spread))
 
     def draw(self, refit: Refit) -> tuple[Draws, Callable[[ToDraws], ToRefit]]:
-        """Return labels and draws, and their VJP in the latter."""
+        """Return labels and draws, and their VJP; in the latter alone, unless labels are constants."""
         own_slope, root = refit.own_slope, refit.function_root
         factors = np.concatenate([refit.root - own_slope, self.spread * root], axis=-1)
 
         def vjp(to: ToDraws) -> ToRefit:
             grad_factors = to.away @ self.base.mT
             grad_gain, grad_root = grad_factors[..., :1], self.spread * grad_factors[..., 1:]
-            return ToRefit(root=grad_gain, own_slope=-grad_gain - grad_root / root * own_slope)
+            to_refit = ToRefit(root=grad_gain, own_slope=-grad_gain - grad_root / root * own_slope)
+            if to.monomials is None:
+                return to_refit
+            # Constant labels: whitened, they move with the mean and with L, as in `acquisition._whitened_vjp`.
+            z = self.base[:, :1]
+            grad_z = to.away * (refit.root - own_slope) + monomials_vjp(z, to.monomials)
+            grad_label = grad_z * refit.dual_root
+            return to_refit._replace(mean=-grad_label.sum(-1, keepdims=True), root=grad_gain - inner(grad_label, z))
 
         return Draws(self.monomials, self.log_density, factors @ self.base), vjp
 
@@ -99,19 +113,23 @@ class JointLabels(NamedTuple):
         for_f: standard normal draws of f given its values at the data, `m x 1 x k`.
         dual: `K^-1 (values - mean)`, `m x k x n`.
         inverse_root: inverses of Cholesky factors of `K`, `m x n x n`.
+        incumbents: row of each draw's incumbent, `m x 1 x k`; `m x 1 x 0` where it is not known.
     """
 
     noise: Array
     for_f: Array
     dual: Array
     inverse_root: Array
+    incumbents: NDArray[Any]
 
     @classmethod
     def of(cls, draws: BaselineDraws, for_noise: Array, for_f: Array) -> Self:
         """Return the labels of one function, of its draws at the data and standard normal draws, `k` each."""
         noise = draws.processes[0].noise.sqrt().numpy() * for_noise
         dual = np.ascontiguousarray(draws.dual[..., 0].numpy())[None]
-        return cls(noise[None, None], for_f[None, None], dual, np.ascontiguousarray(draws.inverse_roots.numpy()))
+        inverse_roots = np.ascontiguousarray(draws.inverse_roots.numpy())
+        incumbents = np.empty(0, dtype=np.int64) if draws.incumbents is None else draws.incumbents.numpy()
+        return cls(noise[None, None], for_f[None, None], dual, inverse_roots, incumbents[None, None])
 
     def draw(self, refit: Refit) -> tuple[Draws, Callable[[ToDraws], ToRefit]]:
         """Return labels and draws, and their VJP."""
@@ -125,19 +143,25 @@ class JointLabels(NamedTuple):
 
         def vjp(to: ToDraws) -> ToRefit:
             assert to.monomials is not None
-            assert to.excess is not None
-            _, grad_linear, grad_square = (to.monomials[..., i, :] for i in range(3))
-            grad_z = grad_linear + (2 * grad_square + to.excess) * z
+            # Without a gradient in their density labels are constants.
+            constant = to.excess is None
+            grad_z = monomials_vjp(z, to.monomials, 0.0 if to.excess is None else to.excess)
             grad_away = grad_z * refit.dual_root + to.away
+            grad_f = to.away - self.held(refit, to.away) if constant else grad_away
             # Twice the gradient in the square of the root.
-            grad_variance = (grad_away * self.for_f).sum(-1, keepdims=True) / root
+            grad_variance = (grad_f * self.for_f).sum(-1, keepdims=True) / root
             return ToRefit(
                 mean=-grad_away.sum(-1, keepdims=True),
                 dual_root=(grad_z * noisy).sum(-1, keepdims=True),
-                cross=grad_away @ self.dual - (grad_variance * half) @ self.inverse_root,
+                cross=grad_f @ self.dual - (grad_variance * half) @ self.inverse_root,
             )
 
         return Draws(monomials_of(z), -0.5 * np.square(z), away), vjp
+
+    def held(self, refit: Refit, grad_f: Array) -> Array:
+        """Return what constant labels take away from the gradient in draws of f: `baseline.BaselineDraws.held`."""
+        at_incumbents = np.take_along_axis(refit.slope, self.incumbents, axis=-1)
+        return grad_f * (refit.root - refit.own_slope - at_incumbents) * refit.dual_root
 
 
 Labels = FixedLabels | JointLabels
@@ -302,6 +326,7 @@ class SinglePoints:
         tau: strength of the relaxation.
         masked: whether values are zero at points whose set is the whole line.
         ratios: the classifiers; None where there is no shift.
+        constant: whether labels are constants in the gradient.
     """
 
     refits: Refits
@@ -313,6 +338,7 @@ class SinglePoints:
     tau: float
     masked: bool = True
     ratios: RatioClassifiers | None = None
+    constant: bool = False
 
     @classmethod
     def together(cls, parts: Sequence[Self]) -> Self:
@@ -362,8 +388,9 @@ class SinglePoints:
             grad_logits, grad_excess, grad_heights = vjp_expected(bounded)
             grad_away, grad_mean = vjp_heights(grad_heights)
             to_draws = ToDraws(grad_away)
-            if not isinstance(self.labels, FixedLabels):
-                to_draws = ToDraws(grad_away, acceptance.grad_monomials(grad_logits), grad_excess)
+            if self.constant or not isinstance(self.labels, FixedLabels):
+                grad_monomials = acceptance.grad_monomials(grad_logits)
+                to_draws = ToDraws(grad_away, grad_monomials, None if self.constant else grad_excess)
             to = vjp_draws(to_draws)
             to = to._replace(mean=to.mean + grad_mean)
             gradient = vjp_quadratics(acceptance.grad_quadratics(grad_logits), to)
@@ -373,6 +400,6 @@ class SinglePoints:
         return value[..., 0], vjp
 
 
-def _joined(parts: Sequence[Sequence[Array]]) -> Iterator[Array]:
+def _joined(parts: Sequence[Sequence[NDArray[Any]]]) -> Iterator[NDArray[Any]]:
     """Return the concatenation of the first arrays of all parts, of the second ones, and so on."""
     return map(np.concatenate, zip(*parts, strict=True))

@@ -9,6 +9,7 @@ ConformalDeparture = Literal[
     "damped-walk",
     "best-state",
     "maximum-outside",
+    "constant-labels",
     "randomised-sets",
     "stale-model",
     "chance-where-masked",
@@ -33,6 +34,7 @@ DEPARTURES: Mapping[str, Json] = {
     },
     "best-state": {"search": {"burn_in": 31, "asks_for": "best"}},
     "maximum-outside": {"posterior": {"maximum": "outside"}},
+    "constant-labels": {"posterior": {"labels_in_gradient": "constant"}},
     "randomised-sets": {"randomised": True},
     "stale-model": {"stale": True, "ratio": {"ema": 0.0}},
     "chance-where-masked": {"worthless": "chance"},
@@ -41,5 +43,5 @@ DEPARTURES: Mapping[str, Json] = {
 }
 """The options that each departure sets."""
 
-CODE: tuple[ConformalDeparture, ...] = ("damped-walk", "best-state", "maximum-outside")
+CODE: tuple[ConformalDeparture, ...] = ("damped-walk", "best-state", "maximum-outside", "constant-labels")
 """Departures of the published search."""
