@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from plumbline.analysis.evidence.former import FORMER_VARIANTS, former_definitions, former_in_words
-from plumbline.methods.sparse.options import SparseOptions
+from plumbline.methods.conformal.variants import CODE
+from plumbline.methods.sparse.options import DEPARTURES
+from plumbline.methods.variants import departures_of
 from plumbline.study.plan import load_plan
 
 ROOT = Path(__file__).parents[3]
@@ -15,14 +17,17 @@ REFERENCE = ROOT / "results" / "reference"
 ON_FILE = sorted(path.parent.name for path in REFERENCE.glob("*/provenance.json"))
 
 
+PUBLISHED: dict[str, tuple[str, ...]] = {"AABO": DEPARTURES, "CBO": CODE}
+"""The departures that `code` stands for, by document."""
+
+
 @pytest.fixture(scope="module")
 def methods() -> dict[str, Any]:
     """The options of each method's entry, and of its base where it has one."""
-    plan = load_plan({"preset": "paper", "data": "real", "studies": ["approximation"]}, ROOT)
+    plan = load_plan({"preset": "paper", "data": "real", "studies": ["approximation", "conformal"]}, ROOT)
     return {
         name: method.ref.options["base"].get("options", {}) if "base" in method.ref.options else method.ref.options
         for name, method in plan.library.methods.items()
-        if "eulbo-kg" in name
     }
 
 
@@ -40,5 +45,5 @@ def test_words_of_the_methods_that_are_shown(tmp_path: Path) -> None:
 def test_former_variants_are_variants_that_no_entry_of_the_name_has(name: str, methods: dict[str, Any]) -> None:
     about = json.loads((REFERENCE / name / "provenance.json").read_text())
     for method, variant in about.get(FORMER_VARIANTS, {}).items():
-        was = SparseOptions(variant=tuple(variant)).departures
-        assert was != SparseOptions(variant=tuple(methods[method].get("variant", ()))).departures
+        code = PUBLISHED[name.partition("-")[0]]
+        assert departures_of(tuple(variant), code) != departures_of(methods[method].get("variant", "paper"), code)
