@@ -29,7 +29,7 @@ from plumbline.methods.conformal.method import (
     standardised,
     warn_of_noise_at_bound,
 )
-from plumbline.methods.conformal.search import WorthlessRowsWarning
+from plumbline.methods.conformal.search import LangevinOptions, WorthlessRowsWarning
 from plumbline.methods.conformal.sets import ConformalPredictive
 from plumbline.models.gp.fit import ModelOptions, fit_outcomes, fit_process
 from plumbline.spaces.box import Box
@@ -299,6 +299,11 @@ def test_the_published_search_has_constant_labels() -> None:
         assert options.posterior.labels_in_gradient == "constant"
     assert ConformalOptions(variant="code").posterior.maximum == "outside"
     assert ConformalOptions().posterior.labels_in_gradient == "moving"
+
+
+def test_constant_labels_are_refused_where_values_are_climbed() -> None:
+    with pytest.raises(ValueError, match="`polish` climbs by the gradient of the values"):
+        ConformalOptions(variant=("constant-labels",), search=LangevinOptions(polish=50))
 
 
 def test_constant_labels_are_refused_where_fronts_are_drawn() -> None:

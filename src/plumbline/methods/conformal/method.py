@@ -5,11 +5,11 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, Self, get_args
 
 import torch
 from botorch.generation.gen import gen_candidates_scipy
-from pydantic import Field, NonNegativeFloat, field_validator
+from pydantic import Field, NonNegativeFloat, field_validator, model_validator
 from torch import Generator, Tensor
 
 from plumbline.core.alpha import Alpha, alpha_at
@@ -95,6 +95,12 @@ class ConformalOptions(VariantOptions):
     randomised: bool = False
     stale: bool = False
     variant: Variant[ConformalDeparture] = "paper"
+
+    @model_validator(mode="after")
+    def _climbs_follow_the_values(self) -> Self:
+        if self.search.polish and self.posterior.labels_in_gradient == "constant":
+            raise ValueError("`polish` climbs by the gradient of the values, which constant labels do not give")
+        return self
 
     @field_validator("model")
     @classmethod
