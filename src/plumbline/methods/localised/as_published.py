@@ -48,13 +48,52 @@ class InsideLaw:
     tau: Tensor
     zeta: Tensor
 
+    @property
+    def mass(self) -> float:
+        """Mass of the law."""
+        return 1.0
+
     def density(self, u: Tensor) -> Tensor:
         """Return the density at `u`."""
         return gaussian.mean_density(u / self.tau, self.rho * self.zeta / self.tau) / self.tau
 
     def improvement(self, c: Tensor) -> Tensor:
-        """Return `E [c + U]+`."""
+        """Return `E [c + U]+` for `c <= 0`."""
         return self.tau * gaussian.mean_ramp(c / self.tau, self.rho * self.zeta / self.tau)
+
+
+@dataclass(frozen=True)
+class OutsideLaw:
+    """Law of a value whose label is Gaussian and outside `[-zeta, zeta]`, in the same units; not normalised.
+
+    Attributes:
+        rho, tau: as in `StandardLaw`.
+        zeta: the same; negative where the ends of the set are swapped, so that labels between them count twice.
+    """
+
+    rho: Tensor
+    tau: Tensor
+    zeta: Tensor
+
+    @property
+    def mass(self) -> Tensor:
+        """Mass of the law."""
+        return 2 * gaussian.cdf(-self.zeta)
+
+    def density(self, u: Tensor) -> Tensor:
+        """Return the density at `u`."""
+        return self._overlapping(gaussian.density(u), self._tails().density(u))
+
+    def improvement(self, c: Tensor) -> Tensor:
+        """Return `E [c + U]+` for `c <= 0`."""
+        return self._overlapping(gaussian.ramp(c), self._tails().improvement(c))
+
+    def _tails(self) -> StandardLaw[Tensor]:
+        return StandardLaw(self.rho, self.tau, self.zeta.abs(), torch.ones_like(self.zeta), 1.0)
+
+    def _overlapping(self, of_all: Tensor, of_tails: Tensor) -> Tensor:
+        """Return what labels outside the set make of a value for all labels and one for those beyond both ends."""
+        return torch.where(self.zeta < 0, 2 * of_all - of_tails, of_tails)
 
 
 @dataclass(frozen=True)
@@ -64,15 +103,13 @@ class Part:
     Attributes:
         weight: factor of the law.
         location, scale: standard units of the law.
-        law: law of labels inside the set, or outside: with `alpha = threshold = 1`, and therefore not normalised.
-        mass: mass of the law.
+        law: law of labels inside the set, or outside.
     """
 
     weight: Tensor
     location: Tensor
     scale: Tensor
-    law: InsideLaw | StandardLaw
-    mass: Tensor
+    law: InsideLaw | OutsideLaw
 
     def density(self, f: Tensor) -> Tensor:
         """Return the density at `f`."""
@@ -81,8 +118,10 @@ class Part:
     def expected_improvement(self, best: Tensor) -> Tensor:
         """Return the integral of the improvement over `best`."""
         c = (self.location - best) / self.scale
-        # For `c > 0` the law returns the improvement at `-c` plus c, as if its mass were one.
-        return self.weight * self.scale * (self.law.improvement(c) - c.clamp_min(0.0) * (1 - self.mass))
+        above = c > 0
+        # By symmetry `[c + U]+` exceeds `[-c + U]+` by c on average, times a mass that may be next to nothing.
+        tail = self.law.improvement(torch.where(above, -c, c))
+        return self.weight * self.scale * (tail + self.law.mass * torch.where(above, c, 0.0))
 
     def estimated_improvement(self, best: Tensor, generator: Generator) -> Tensor:
         """Estimate the same by plain Monte Carlo with uniform values of f between `best` and `END`."""
@@ -152,27 +191,25 @@ class ScriptedImprovement:
         safe = torch.where(positive, threshold, 1.0)
         zeta = torch.where(positive, -ndtri(safe / 2), WIDEST)
         model = CalibratedPosterior(mean, variance, noise, safe, self.alpha)
-        one, sd = torch.ones_like(safe), variance.sqrt()
+        sd = variance.sqrt()
         rho, tau = model.signal_share.sqrt(), model.noise_share.sqrt()
         # The mean of f given the label in the middle of the set: the centre of symmetry.
         middle = mean if other_mean is None else model.signal_share * mean + model.noise_share * other_mean
 
         uniform = InsideLaw(rho, tau, zeta.abs())
         stretch = self._stretch(mean - zeta * sd, mean + zeta * sd)
-        within = Part((1 - self.alpha) * stretch, middle, model.sd_of_value(), uniform, one)
+        within = Part((1 - self.alpha) * stretch, middle, model.sd_of_value(), uniform)
 
         share = torch.where(positive, self.alpha / safe, 0.0)
         if self.tails == "equation-29":
-            gaussian_tails = StandardLaw(rho, tau, zeta, one, 1.0)
-            return within, Part(share, middle, model.sd_of_value(), gaussian_tails, 2 * gaussian.cdf(-zeta))
+            return within, Part(share, middle, model.sd_of_value(), OutsideLaw(rho, tau, zeta))
         # The other model's standard deviations of labels, of values given a label, and of values.
         share_of_f = model.signal_share
         labels, given = math.sqrt(2) * variance, math.sqrt(2) * model.sd_given_label().square() / share_of_f
         values = torch.hypot(share_of_f * labels, given)
-        reach = zeta * sd / labels
-        coded = StandardLaw(share_of_f * labels / values, given / values, reach, one, 1.0)
+        coded = OutsideLaw(share_of_f * labels / values, given / values, zeta * sd / labels)
         excess = 2 * model.sd_given_label() * sd / share_of_f
-        return within, Part(share * excess, middle, values, coded, 2 * gaussian.cdf(-reach))
+        return within, Part(share * excess, middle, values, coded)
 
     def _stretch(self, low: Tensor, high: Tensor) -> Tensor:
         """Return the ratio of the density of labels between `low` and `high` to the uniform one."""

@@ -4,8 +4,8 @@ With labels `z = (y - mu) / S` and values `u = (f - mu) / sqrt(g S^2)`, eq. 28 a
 `u = rho z + tau eps`. Here `eps` is standard Gaussian, and `rho^2 = g` and `tau^2 = s2n / S^2` add up to one. The label
 `z` is uniform on the set `[-zeta, zeta]` with probability `1 - alpha`, and standard Gaussian outside otherwise.
 
-The law is symmetric. It is computed for `u <= 0`, as a sum of positive terms that loses no digits, and reflected;
-docs/methods/localised-erratum.md derives it. The numbers are tensors, or arrays as in searches.
+The law is symmetric. It is computed for `u <= 0`, as a sum of positive terms that keeps its digits however small it is,
+and reflected; docs/methods/localised-erratum.md derives it. The numbers are tensors, or arrays as in searches.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,11 @@ from plumbline.forecasts import gaussian
 REACH = 8.0
 """Number of standard deviations beyond which `Phi` is 0 or 1, and `h` is 0 or its asymptote, in double precision."""
 
-BEYOND = 72.0
-"""Labels beyond `sqrt(zeta^2 + BEYOND)` have a share `exp(-BEYOND / 2)`, that is 2e-16, of those outside the set."""
+WIDENED = 2.0
+"""Factor of the variance of labels given a value that makes room for the kernel's gain on a Gaussian density.
+
+With 32 nodes, expected improvement is exact to 1e-6 of itself wherever it is above 1e-250, as tests check.
+"""
 
 HALVINGS = 70
 """Most halvings of a quantile's bracket: from `zeta + 40` to 4e-20, because densities reach 1e6."""
@@ -33,9 +36,11 @@ ROUNDING = 1e-15
 SIDES = np.array([[1.0], [-1.0]])
 """Signs of labels above and below the set."""
 
-TOWARDS = np.array([-1.0, -1.0, 1.0])
-UNTIL = REACH * np.array([-1.0, 1.0, 1.0])
-"""Factors of u and tau: the kernel's rise above the set begins and ends there, and ends its fall below the set."""
+MIDDLES = np.array([-1.0, 1.0])
+"""Factors of `rho u`: labels above and below the set count about there."""
+
+FROM_START = 1 + gaussian.NODES
+"""Nodes from the start of an interval, in halves of its length."""
 
 LEAST_DENSITY = np.finfo(np.float64).tiny
 
@@ -50,7 +55,7 @@ class StandardLaw(Generic[Numbers]):
     Attributes:
         rho: correlation of label and value, positive.
         tau: square root of the noise's share of the variance, positive.
-        zeta: half width of the set.
+        zeta: half width of the set, not negative.
         threshold: mass of a standard Gaussian beyond `-+zeta`.
         alpha: mass of the law outside the set.
     """
@@ -65,11 +70,6 @@ class StandardLaw(Generic[Numbers]):
     def reach(self) -> Numbers:
         """Half width of the set's image, in standard deviations of the noise."""
         return self.rho * self.zeta / self.tau
-
-    @cached_property
-    def far(self) -> Numbers:
-        """The label beyond which the mass is negligible; see `BEYOND`."""
-        return namespace_of(self.zeta).sqrt(self.zeta * self.zeta + BEYOND)
 
     def density(self, u: Numbers) -> Numbers:
         """Return the density of eq. 29.
@@ -199,26 +199,36 @@ class StandardLaw(Generic[Numbers]):
     def _labels_outside(self, u: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """Return a quadrature of `E kernel((u + rho Z) / tau)` over Gaussian labels beyond the set, for `u <= 0`.
 
-        The kernel rises from zero within `-+REACH` and follows its asymptote above. Under little noise the rise is a
-        step between two nodes of a quadrature over all labels; the quadrature therefore covers the rise alone.
+        The kernel, `Phi` or `h`, rises from nearly zero within `-+REACH` and follows its asymptote above. Under little
+        noise the rise is a step between two nodes of a quadrature over all labels; the quadrature therefore ends where
+        the kernel has risen. It covers the labels that count beside the others, however small all are: with
+        `t = (u + rho z) / tau`,
+
+            kernel(t) phi(z) = phi(u) phi((z + rho u) / tau) (kernel / phi)(t).
+
+        The last factor rises with `t`. Few labels below `-rho u` count, therefore, by the Gaussian factor of standard
+        deviation tau. Above it the product falls at least as fast as a standard Gaussian density. Where tau is smaller
+        it falls as the Gaussian factor does, after what the last factor gains until the kernel has risen. Labels below
+        the set, about `rho u`, count less than their reflections.
 
         Returns:
             The kernel's arguments and their weights, `... x (2 nodes)`, above and below the set, and the label, `...`,
             above which the kernel equals its asymptote.
         """
         xp = namespace_of(u)
-        u, rho, tau, zeta, far = (part[..., None] for part in (u, self.rho, self.tau, self.zeta, self.far))
-        # Labels below the set: the kernel is already small at the set and falls from there.
-        ends: Numbers = (u * xp.asarray(TOWARDS) + tau * xp.asarray(UNTIL)) / rho
-        ends = xp.maximum(xp.minimum(ends, far), zeta)
-        start, ends = ends[..., :1], ends[..., 1:]
-        low = xp.concatenate([start, xp.broadcast_to(zeta, start.shape)], -1)
-        half = ((ends - low) / 2)[..., None]
-        z = low[..., None] + half * xp.asarray(1 + gaussian.NODES)
+        u, rho, tau, zeta = (part[..., None] for part in (u, self.rho, self.tau, self.zeta))
+        middle = rho * u * xp.asarray(MIDDLES)
+        risen = xp.maximum((REACH * tau - u) / rho, zeta)
+        starts = xp.maximum(middle - REACH * tau, zeta)
+        # From the set, or from the middle where that is beyond, a log density falls by half of the square of REACH.
+        spread = REACH**2 * xp.clip(WIDENED * xp.square(tau), None, 1.0)
+        ends: Numbers = xp.minimum(middle + xp.sqrt(xp.square(xp.clip(zeta - middle, 0.0, None)) + spread), risen)
+        half = (0.5 * (ends - starts))[..., None]
+        z = starts[..., None] + half * xp.asarray(FROM_START)
         t = (u[..., None] + (rho[..., None] * xp.asarray(SIDES)) * z) / tau[..., None]
         weights = half * xp.asarray(gaussian.WEIGHTS) * gaussian.density(z)
         nodes = (*ends.shape[:-1], -1)
-        return t.reshape(nodes), weights.reshape(nodes), ends[..., 0]
+        return t.reshape(nodes), weights.reshape(nodes), risen[..., 0]
 
 
 def _reflected(u: Numbers) -> Numbers:
