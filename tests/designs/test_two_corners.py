@@ -1,8 +1,10 @@
 """Designs in two corners."""
 
+import numpy as np
 import pytest
 import torch
 from design_cases import BOUNDS, generator
+from scipy.stats import chi2, hypergeom
 
 from plumbline.designs.two_corners import two_corners
 
@@ -29,5 +31,24 @@ def test_two_corners_of_any_box_leave_its_middle_out() -> None:
     assert high.any()
 
 
-def test_a_longer_design_of_two_corners_begins_with_a_shorter_one() -> None:
-    assert torch.equal(two_corners(BOUNDS, 4, generator(2)), two_corners(BOUNDS, 9, generator(2))[:4])
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_points_are_drawn_from_as_many_in_each_corner_without_replacement(n: int) -> None:
+    stream, draws = generator(2), 4000
+    designs = [two_corners(BOUNDS, n, stream)[:, 0] > BOUNDS[:, 0].mean() for _ in range(draws)]
+    upper = torch.stack(designs).double()
+    found = torch.bincount(upper.sum(dim=1).long(), minlength=n + 1)
+    expected = hypergeom(2 * n, n, n).pmf(np.arange(n + 1)) * draws
+    # Fair coins would have 125 designs of five in each corner alone; here there are 16.
+    assert ((found.numpy() - expected) ** 2 / expected).sum() < chi2(n).isf(1e-4)
+    # The order tells nothing: each place is in either corner as often.
+    assert upper.mean(dim=0).tolist() == pytest.approx([0.5] * n, abs=0.035)
+
+
+def test_a_design_of_another_length_is_another() -> None:
+    """Two points share a corner with a probability that depends on the length, and so cannot be those of both."""
+    share = {}
+    for n in (2, 9):
+        stream = generator(3)
+        firsts = torch.stack([two_corners(BOUNDS, n, stream)[:2, 0] > BOUNDS[:, 0].mean() for _ in range(4000)])
+        share[n] = (firsts[:, 0] == firsts[:, 1]).double().mean().item()
+    assert share == pytest.approx({n: (n - 1) / (2 * n - 1) for n in (2, 9)}, abs=0.035)
