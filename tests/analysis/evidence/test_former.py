@@ -32,13 +32,16 @@ def methods() -> dict[str, Any]:
 
 
 def test_words_of_the_methods_that_are_shown(tmp_path: Path) -> None:
-    about = {FORMER_VARIANTS: {"a": ["one", "two"], "b": ["three"]}}
+    about = {FORMER_VARIANTS: {"a": ["one", "two"], "b": ["three"], "d": ["one", "two"]}}
     assert former_definitions(about, ["c", "a"]) == {"a": "one, two"}
     assert former_definitions({}, ["a"]) == {}
     (tmp_path / "provenance.json").write_text(json.dumps(about))
     assert former_in_words(tmp_path, ["c"]) == ""
-    words = "b ran with the departures three; a ran with the departures one, two: its definition has changed since"
-    assert former_in_words(tmp_path, ["b", "c", "a"]) == words
+    assert former_in_words(tmp_path, ["b"]) == "b ran with the departures three: its definition has changed since"
+    words = (
+        "b ran with the departures three; a, d ran with the departures one, two: their definitions have changed since"
+    )
+    assert former_in_words(tmp_path, ["b", "c", "a", "d"]) == words
 
 
 @pytest.mark.parametrize("name", ON_FILE)

@@ -35,5 +35,8 @@ def former_in_words(folder: Path, methods: Iterable[str]) -> str:
         methods: entries whose runs are shown.
     """
     former = former_definitions(read_json(ExperimentFiles(folder).provenance), methods)
-    each = "; ".join(f"{method} ran with the departures {departures}" for method, departures in former.items())
-    return f"{each}: its definition has changed since" if each else ""
+    # Methods with the same departures, which may be many, together.
+    alike = {departures: [one for one, its in former.items() if its == departures] for departures in former.values()}
+    each = "; ".join(f"{', '.join(names)} ran with the departures {departures}" for departures, names in alike.items())
+    changed = "its definition has" if len(former) == 1 else "their definitions have"
+    return f"{each}: {changed} changed since" if each else ""
