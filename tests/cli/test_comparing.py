@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from command_line import check_one_line
 
+import plumbline as pb
 from plumbline.store import records
 
 Run = Callable[..., tuple[int, str, str]]
@@ -129,9 +130,11 @@ def test_seeds(run: Run, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     needed = f"{eighty['seeds']:.0f} [{eighty['low']:.0f}, {eighty['high']:.0f}]"
     assert needed in shown["80"]
     assert eighty["seeds"] < ninety["seeds"]
-    assert (
-        f"with 6 seeds an effect of 29.9 (cucb minus ucb) is seen in {100 * eighty['seen']:.0f} of 100" in shown["80"]
-    )
+    seen = re.search(r"with 6 seeds an effect of ([\d.]+) \(cucb minus ucb\) is seen in (\d+) of 100", shown["80"])
+    assert seen is not None
+    baseline = pb.compare("ucb, cucb", "levy-20", experiment="CBO-X1", metric="best_f")["value"].iloc[0]
+    assert float(seen[1]) == pytest.approx(0.6 * abs(baseline), rel=1e-2)
+    assert int(seen[2]) == round(100 * eighty["seen"])
     check_one_line(
         run(*command[:-4], "--effect", "ten"), "effect 'ten': give a percentage of the baseline's mean (10%)"
     )
