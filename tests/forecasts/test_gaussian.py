@@ -49,3 +49,11 @@ def test_of_arrays_is_as_of_tensors(function: Callable, reach: float) -> None:
     t, r = torch.linspace(-5, 5, 21, dtype=torch.float64), torch.full((21,), reach, dtype=torch.float64)
     found = torch.from_numpy(function(t.numpy(), r.numpy()))
     torch.testing.assert_close(found, function(t, r), rtol=1e-13, atol=1e-15)
+
+
+def test_the_ramp_is_never_negative() -> None:
+    """Not even where its terms are subnormal."""
+    t = torch.linspace(-45, -30, 20001, dtype=torch.float64)
+    assert (gaussian.ramp(t) >= 0).all()
+    assert (gaussian.ramp(t.numpy()) >= 0).all()
+    assert (gaussian.ramp(t[t > -37]) > 0).all()

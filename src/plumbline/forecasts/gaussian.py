@@ -39,7 +39,8 @@ def cdf(t: Numbers) -> Numbers:
 
 def ramp(t: Numbers) -> Numbers:
     """Return `h(t) = t Phi(t) + phi(t) = E [t + Z]+`, the antiderivative of `Phi` that vanishes at minus infinity."""
-    return t * cdf(t) + density(t)
+    # Near t = -38 both terms are subnormal, and their sum may be of the wrong sign.
+    return namespace_of(t).clip(t * cdf(t) + density(t), 0.0, None)
 
 
 def integrated_ramp(t: Numbers) -> Numbers:

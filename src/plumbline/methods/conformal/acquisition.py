@@ -135,8 +135,8 @@ class ConformalAcquisition(Differentiated):
         Raises:
             PlumblineError: if labels are constant and draws at the data have no incumbents, as of several outcomes.
         """
-        baseline, constant = integrand.baseline, options.labels_in_gradient == "constant"
-        if constant and baseline is not None and baseline.incumbents is None:
+        baseline = integrand.baseline
+        if options.labels_in_gradient == "constant" and baseline is not None and baseline.incumbents is None:
             raise PlumblineError("`labels_in_gradient: constant` needs the incumbents of draws at the data")
         super().__init__(model=processes[0].model)
         self.X_pending = None
@@ -145,12 +145,16 @@ class ConformalAcquisition(Differentiated):
         self.log_ratio = log_ratio
         self.alpha = alpha
         self.options = options
-        self.constant = constant
         self.seed = seed
         self.masked = masked
         # Shared by copies under other density ratios.
         self._base: dict[int, tuple[Tensor, Tensor]] = {}
         self._fixed: dict[int, tuple[Tensor, Tensor]] = {}
+
+    @property
+    def constant(self) -> bool:
+        """Whether candidate labels are constants in the gradient."""
+        return self.options.labels_in_gradient == "constant"
 
     def under(self, log_ratio: LogRatio) -> "ConformalAcquisition":
         """Return the same acquisition under another density ratio."""

@@ -105,7 +105,8 @@ class StandardLaw(Generic[Numbers]):
         t, weights, risen = self._labels_outside(left)
         chance, tail = gaussian.cdf(t), gaussian.cdf(-risen)
         rising = tau * (weights * (t * chance + gaussian.density(t))).sum(-1)
-        outside = (rising + left * tail + rho * gaussian.density(risen)) / self.threshold
+        # Terms that are all subnormal may have a sum of the wrong sign.
+        outside = xp.clip(rising + left * tail + rho * gaussian.density(risen), 0.0, None) / self.threshold
 
         def slopes() -> tuple[Numbers, Numbers, Numbers]:
             below_inside = gaussian.mean_cdf(centre, reach)

@@ -27,6 +27,7 @@ from plumbline.methods.sparse.options import LAST, SparseOptions
 from plumbline.methods.sparse.soft_improvement import SoftBatchImprovement, SoftImprovement
 from plumbline.methods.sparse.soft_knowledge_gradient import SoftKnowledgeGradient
 from plumbline.methods.sparse.soft_utility import SoftUtility
+from plumbline.methods.wrappers.trust_region import region_box
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.standardisation import Standardisation
 from plumbline.models.svgp.minibatches import TrainingOptions
@@ -174,9 +175,8 @@ def recentred(region: Tensor, whole: Tensor, centre: Tensor, other: Tensor) -> T
         whole: `2 x d`.
         centre, other: `d`, the present and the new centre.
     """
-    low, high = whole
-    half = ((region - centre) / (high - low)).abs().max() * (high - low)
-    return torch.stack([torch.maximum(other - half, low), torch.minimum(other + half, high)])
+    length = 2 * float(((region - centre) / (whole[1] - whole[0])).abs().max())
+    return region_box(other, torch.ones(1).to(other), length, whole)
 
 
 def best_values(chosen: Sequence[tuple[Any, Choice[SVGP], Round]], device: torch.device) -> Tensor:
