@@ -132,8 +132,10 @@ class Reader:
         )
 
     def wait(self, condition: str) -> Any:
+        """The first true value of `condition`, which is not true either while an element that it reads is missing."""
         until = time.monotonic() + 60
-        while not (found := self.js(f"return {condition}")):
+        code = f"try {{ return {condition}; }} catch (error) {{ if (!(error instanceof TypeError)) throw error; }}"
+        while not (found := self.js(code)):
             assert time.monotonic() < until, condition
             time.sleep(0.05)
         return found
@@ -162,7 +164,7 @@ def explorer(reader: Reader) -> Reader:
     """A reader who has opened the curves of the run."""
     reader.open("#run-MADE-F1")
     reader.click("#run-MADE-F1 .explorer > summary")
-    reader.wait("!!document.querySelector('#run-MADE-F1 .plot-area')?.view")
+    reader.wait("!!document.querySelector('#run-MADE-F1 .plot-area').view")
     return reader
 
 
@@ -444,7 +446,7 @@ class TestCurves:
     def test_means_on_file(self, reader: Reader) -> None:
         reader.open("#CBO-X1")
         reader.click("#CBO-X1 .explorer > summary")
-        points = pd.DataFrame(reader.wait("document.querySelector('#CBO-X1 .plot-area').view?.data('lines')"))
+        points = pd.DataFrame(reader.wait("document.querySelector('#CBO-X1 .plot-area').view.data('lines')"))
         curves = pd.read_parquet(ROOT / "results/reference/CBO-X1/CBO-X1-curves.parquet")
         first = curves[(curves["task"] == curves["task"][0]) & (curves["metric"] == curves["metric"][0])]
         last = first.groupby("method", sort=False, observed=True)["mean"].last()
