@@ -37,12 +37,12 @@ def test_reference_runs_and_their_comparison() -> None:
 def test_results_on_file_of_a_former_definition_say_so() -> None:
     ran = "tr-eulbo-kg ran with the departures shrunk-twice-update, sampled-maximisers"
     former = f"{ran}: its definition has changed since"
-    source = "AABO-X1-rover in results/reference"
-    found = pb.compare(["tr-eulbo-ei", "tr-eulbo-kg"], experiment="AABO-X1-rover")
+    source = "AABO-T3 in results/reference"
+    found = pb.compare(["tr-eulbo-ei", "tr-eulbo-kg"], experiment="AABO-T3")
     assert found.attrs["source"] == f"{source} ({former})"
-    assert pb.compare(["tr-eulbo-ei", "tr-elbo-ei"], experiment="AABO-X1-rover").attrs["source"] == source
-    with pytest.warns(UserWarning, match=f"^AABO-X1-rover: .*{ran}.*: their definitions have changed since"):
-        pb.runs("AABO-X1-rover")
+    assert pb.compare(["tr-eulbo-ei", "tr-elbo-ei"], experiment="AABO-T3").attrs["source"] == source
+    with pytest.warns(UserWarning, match=f"^AABO-T3: {former}"):
+        pb.runs("AABO-T3")
 
 
 def test_one_metric(tmp_path: Path) -> None:
@@ -120,9 +120,9 @@ def test_registered_classes() -> None:
             "CBO-X3-noise has reference results, but no",
         ),
         (
-            (["locbo-radio", "locbo-radio-in-sample"], "radio"),
+            (["locbo-radio", "random"], "radio-box"),
             {},
-            "the reference results have means on 'radio'.*LOCBO-X4.*, but no single runs",
+            "the reference results have means on 'radio-box'.*LOCBO-X3.*, but no single runs",
         ),
         (
             (["ei", "ucb"], "ackley-2"),

@@ -259,9 +259,9 @@ class TestExperimentPages:
     def test_results_of_former_definitions_are_marked(self, experiments: Path) -> None:
         words = "These results are of former definitions"
         marked = {path.stem for path in experiments.glob("*.md") if words in path.read_text()}
-        assert {"AABO-X1-rover", "AABO-T3"} <= marked
-        assert marked.isdisjoint({"AABO-F2-hartmann", "AABO-F2-rover", "AABO-F3"})
-        page = (experiments / "AABO-X1-rover.md").read_text()
+        assert {"AABO-F4", "AABO-T3"} <= marked
+        assert marked.isdisjoint({"AABO-X1-rover", "AABO-F2-hartmann", "AABO-F2-rover", "AABO-F3"})
+        page = (experiments / "AABO-T3.md").read_text()
         assert "EULBO KG) ran with the departures shrunk-twice-update, sampled-maximisers." in page
 
     def test_tables_are_shown_in_whole(self, experiments: Path) -> None:
