@@ -93,7 +93,7 @@ def test_no_two_claims_have_one_name(plans: dict[str, Plan]) -> None:
 
 
 def test_desk_and_paper_have_every_experiment(plans: dict[str, Plan]) -> None:
-    """Those with fresh seeds are of one of them: who runs the desk does not look at seeds that are to decide.
+    """Those with fresh seeds are of one of them: who runs the desk does not look at seeds that are to decide a claim.
 
     The long budgets of approximation-aware BO are the paper's own, and have no shorter form.
     """
@@ -104,7 +104,9 @@ def test_desk_and_paper_have_every_experiment(plans: dict[str, Plan]) -> None:
     for experiments in built.values():
         assert experiments - fresh - long == set(plans["paper"].names()) - fresh - long
     assert (built["desk"] ^ built["paper"]) == fresh | long
-    assert {name for study in studies for claim in study.claims.values() for name in claim.fresh} == fresh
+    claims = [claim for study in studies for claim in study.claims.values()]
+    assert {name for claim in claims for name in claim.fresh} <= fresh
+    assert fresh <= {name for claim in claims for name in claim.all_experiments}
 
 
 def test_no_other_experiment_has_a_fresh_seed(plans: dict[str, Plan]) -> None:
