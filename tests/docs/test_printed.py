@@ -1,0 +1,62 @@
+"""What the guide prints as the output of a command, and the cost that pages state, are what the commands say."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from plumbline.cli.app import read_plan
+from plumbline.cli.main import main
+from plumbline.study.costs import estimates
+
+ROOT = Path(__file__).parents[2]
+RUNNING = (ROOT / "docs" / "guide" / "running.md").read_text(encoding="utf-8")
+PRINTED = re.findall(r"```sh\n(plumbline [^\n]+)\n```\n\n```\n(.*?)```", RUNNING, re.DOTALL)
+
+Command = Callable[[str], str]
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Return what runs a command line in the repository, and gives its output."""
+    monkeypatch.chdir(ROOT)
+
+    def call(line: str) -> str:
+        monkeypatch.setattr("sys.argv", line.split())
+        main()
+        return capsys.readouterr().out
+
+    return call
+
+
+@pytest.mark.parametrize(("line", "printed"), PRINTED, ids=lambda text: text.split()[1])
+def test_the_guide_has_what_is_printed(line: str, printed: str, command: Command) -> None:
+    assert command(f"{line} --experiment CBO-X1").startswith(printed)
+
+
+def test_the_guide_has_outputs() -> None:
+    assert {line.split()[1] for line, _ in PRINTED} == {"compare", "seeds"}
+
+
+@pytest.fixture(scope="module")
+def hours() -> dict[str, float]:
+    """Core-hours of the desk preset's experiments, of its models, and of `all`, where nothing has been run yet."""
+    plan = read_plan(",".join(str(ROOT / "config" / name) for name in ("config.yaml", "desk.yaml")))
+    return {one.name: one.cpu_hours for one in estimates(plan.run, Path("nowhere"), Path("nowhere"))}
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("docs/guide/running.md", r"real data \| (\d+) core-hours, of which the atlas takes (\d+)"),
+        ("docs/glossary.md", r"\*desk\* for some (\d+)\s+core-hours"),
+        ("config/README.md", r"\*desk\* takes (\d+) core-hours, (\d+) of them the atlas"),
+    ],
+)
+def test_the_cost_of_desk(file: str, pattern: str, hours: dict[str, float]) -> None:
+    found = re.search(pattern, (ROOT / file).read_text(encoding="utf-8"))
+    assert found, file
+    atlas = sum(cost for name, cost in hours.items() if name.startswith("ATLAS-"))
+    for stated, cost in zip(found.groups(), (hours["all"], atlas), strict=False):
+        assert int(stated) == pytest.approx(cost, rel=0.05)
