@@ -41,6 +41,14 @@ class TestRounds:
                     final_values(reference, *pair, metric), final_values(found, *pair, metric), rtol=1e-6
                 )
 
+    def test_a_method_without_values_has_no_columns(self, found: Evidence) -> None:
+        """Random search has no coverage; a figure that shows the others' is drawn anew all the same."""
+        kept = rounds(found, METRICS)
+        reference = in_reference(found, rounds=kept[(kept["method"] != "plain") | (kept["metric"] != "nll")])
+        assert reference.by_round("bowl", "plain", "nll").size == 0
+        assert reference.ends("bowl", "plain", "nll").empty
+        assert reference.by_round("bowl", "calibrated", "nll").size
+
     def test_without_them_there_are_none(self, found: Evidence) -> None:
         with pytest.raises(NotInReferenceError, match="no regret by round of single runs of plain on bowl"):
             in_reference(found, runs=all_runs(found)).by_round("bowl", "plain", "regret")

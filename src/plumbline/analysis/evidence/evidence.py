@@ -113,7 +113,7 @@ class Evidence:
         Raises:
             PlumblineError: as `by_round`.
         """
-        if self.reference is not None and not self.reference.has_rounds(task, method, metric):
+        if self.reference is not None and not self.reference.has_rounds(metric):
             return self.reference.ends(task, method, metric)
         table = self.by_round(task, method, metric)
         return table.iloc[:, -1] if table.size else pd.Series(dtype=float)
@@ -124,7 +124,7 @@ class Evidence:
         Raises:
             PlumblineError: as `by_round`.
         """
-        if self.reference is not None and not self.reference.has_rounds(task, method, metric):
+        if self.reference is not None and not self.reference.has_rounds(metric):
             return self.reference.summary(task, method, metric, level)
         return summary_of(self.ends(task, method, metric), level)
 

@@ -30,7 +30,7 @@ def final_values_of(table: pd.DataFrame, metric: str) -> NDArray[np.float64]:
 
 def final_values(evidence: Evidence, task: str, method: str, metric: str) -> pd.Series:
     """Return the final value of each seed of a method on a task; all NaN where no round has a value."""
-    if evidence.reference is not None and not evidence.reference.has_rounds(task, method, metric):
+    if evidence.reference is not None and not evidence.reference.has_rounds(metric):
         return evidence.reference.final(task, method, metric)
     table = evidence.by_round(task, method, metric)
     return pd.Series(np.nan if table.empty else final_values_of(table, metric), index=table.index, dtype=float)

@@ -71,20 +71,21 @@ class Reference:
     runs: pd.DataFrame = field(default_factory=pd.DataFrame)
     table: pd.DataFrame = field(default_factory=pd.DataFrame)
 
-    def has_rounds(self, task: str, method: str, metric: str) -> bool:
-        """Whether values of single runs by round are kept."""
-        return not _of(self.rounds, task, method, metric).empty
+    def has_rounds(self, metric: str) -> bool:
+        """Whether values of single runs by round are kept of a metric; they are of all methods or of none."""
+        return not self.rounds.empty and metric in self.rounds["metric"].unique()
 
     def by_round(self, task: str, method: str, metric: str) -> pd.DataFrame:
         """Return a metric at the end of each round: one row per seed, a column an iteration.
 
+        A method without a single value has no columns.
+
         Raises:
             NotInReferenceError: it is not there.
         """
-        found = _of(self.rounds, task, method, metric)
-        if found.empty:
+        if not self.has_rounds(metric):
             raise NotInReferenceError(f"no {metric} by round of single runs of {method} on {task}")
-        return found.pivot(index="seed", columns="iteration", values="value")
+        return _of(self.rounds, task, method, metric).pivot(index="seed", columns="iteration", values="value")
 
     def curve(self, task: str, method: str, metric: str) -> pd.DataFrame:
         """Return `mean`, `standard_error` and `seeds` by iteration; no rows where a method has no value at all."""

@@ -87,7 +87,7 @@ def line_of(found: Evidence, panel: Panel, method: str, row: Row, options: Curve
         PlumblineError: there are no trials, or not what it takes among the reference results.
     """
     kind, sign = row.band or options.band, -1 if row.minimise else 1
-    if found.reference is not None and not found.reference.has_rounds(panel.task, method, row.metric):
+    if found.reference is not None and not found.reference.has_rounds(row.metric):
         return reference_line(found, panel, method, row, options)
     trials = found.trials(panel.task, method)
     table = values_by_column(found, panel, method, row.metric)
