@@ -79,6 +79,8 @@ def test_listings_are_tables() -> None:
     assert has_results["CBO-X1"]
     assert has_results["ATLAS-clean"], "the atlas' experiments are in its edition, not below results/reference"
     assert claims.set_index("claim").loc["C1", "verdict"] == "reproduced"
+    of_claims = experiments.set_index("experiment")["claims"]
+    assert of_claims["CBO-F5-400"] == "C1, C2, C3", "those with fresh seeds count"
     for frame in (methods, tasks, experiments, claims):
         assert isinstance(frame, pd.DataFrame)
         assert not frame.isna().any().any()

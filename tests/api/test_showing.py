@@ -126,6 +126,13 @@ def test_an_experiment(repository: Path) -> None:
     assert origins(at(found.tree, "diagnostics")) == {DEFAULT}
 
 
+def test_an_experiment_has_its_claims_and_reference_results() -> None:
+    assert {"claims: C1, C2, C3", "reference results in results/reference/CBO-F5-400"} <= set(
+        resolve("experiment", "CBO-F5-400").heading
+    )
+    assert "reference results in results/atlas" in resolve("experiment", "ATLAS-clean").heading
+
+
 @pytest.mark.slow
 def test_a_claim_has_its_verdict() -> None:
     found = resolve("claim", "C1")

@@ -32,7 +32,8 @@ def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "")
         experiment: its name (`pb.experiments()`).
         folder: results of a preset, for instance `results/quick`, or an edition of the atlas; if None, the
             reference results.
-        metric: any of `pb.classes("metric")`; if empty, the metrics of the figure, table and claims.
+        metric: any of `pb.classes("metric")`, of reference results one that is kept; if empty, the metrics of the
+            figure, table and claims.
 
     Returns:
         A row for each task, method, metric and seed: `last`, the metric after the last round; `mean` and `median` over
@@ -42,7 +43,7 @@ def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "")
         UserWarning: methods of the reference results whose definition has changed since they ran.
 
     Raises:
-        PlumblineError: no such experiment, or none of its runs there.
+        PlumblineError: no such experiment or metric, or none of its runs there.
 
     Examples:
         >>> pb.runs("CBO-X1").query("metric == 'best_f'").groupby(["task", "method"])["last"].mean()

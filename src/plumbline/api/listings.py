@@ -1,6 +1,7 @@
 """Listings of entries of the configuration, registered classes, experiments and claims, as tables."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from plumbline.api.arguments import checked
@@ -95,12 +96,19 @@ def _studies() -> list[Study]:
     return [load_study(repository / STUDIES / f"{name}.yaml") for name in study_names(repository)]
 
 
+def reference_results(study: Study, name: str) -> Path | None:
+    """Return where an experiment has reference results, for those of the atlas its edition; None without any."""
+    if study.study == ATLAS.name:
+        return ATLAS if in_atlas(study.experiments[name], own_or_shipped(ATLAS)) else None
+    return REFERENCE / name if own_or_shipped(REFERENCE / name).is_dir() else None
+
+
 def experiments() -> "pd.DataFrame":
     """Return the experiments of all studies.
 
     Returns:
         A row for each experiment: `experiment`, its `paper`, its `title`, the `presets` that have it, the number of
-        `seeds` at the paper's settings, the `claims` that rest on it, and whether it has `reference` results.
+        `seeds` at the paper's settings, the `claims` that it is run for, and whether it has `reference` results.
     """
     return listed_experiments().frame()
 
@@ -112,10 +120,8 @@ def listed_experiments() -> Listing:
             *(name, study.study, one.title),
             ", ".join(preset for preset in get_args(Preset) if getattr(one, preset) is not None),
             one.seeds,
-            ", ".join(claim for claim, about in study.claims.items() if name in about.experiments),
-            in_atlas(one, own_or_shipped(ATLAS))
-            if study.study == ATLAS.name
-            else own_or_shipped(REFERENCE / name).is_dir(),
+            ", ".join(claim for claim, about in study.claims.items() if name in about.all_experiments),
+            reference_results(study, name) is not None,
         )
         for study in _studies()
         for name, one in study.experiments.items()

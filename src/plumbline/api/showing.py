@@ -10,11 +10,11 @@ import yaml
 
 from plumbline.api.arguments import checked
 from plumbline.api.defaults import fill_in, with_defaults
-from plumbline.api.listings import claims
+from plumbline.api.listings import claims, reference_results
 from plumbline.api.repository import find_repository, find_study, study_names
 from plumbline.api.written import Leaf, Tree, Written, entry_files, find_written, inherited, read_written
 from plumbline.core.errors import unknown
-from plumbline.core.places import REFERENCE, STUDIES, own_or_shipped
+from plumbline.core.places import STUDIES
 from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.study.experiments import Experiment, Preset
 from plumbline.study.methods_and_tasks import (
@@ -189,13 +189,13 @@ def _experiment(repository: Path, name: str) -> Resolved:
             tree[kind] = {**shown, "options": _with_defaults(kind, output.kind, shown.get("options"))}
     library = load_methods_and_tasks(repository / "config")
     presets = [line for preset in get_args(Preset) if (line := _trials(experiment, preset, library))]
-    claimed = ", ".join(claim for claim, about in study.claims.items() if name in about.experiments)
-    has_results = own_or_shipped(REFERENCE / name).is_dir()
+    claimed = ", ".join(claim for claim, about in study.claims.items() if name in about.all_experiments)
+    results = reference_results(study, name)
     besides = [
         f"like {written.like}" if written.like else "",
         f"claims: {claimed}" if claimed else "no claim rests on it",
         *presets,
-        f"reference results in {REFERENCE / name}" if has_results else "",
+        f"reference results in {results}" if results else "",
     ]
     return Resolved(_heading(f"experiment {name}: {experiment.title}", written, repository, *besides), tree)
 

@@ -79,7 +79,7 @@ def write_skeleton(kind: str, name: str, folder: Path) -> tuple[list[Path], list
     Args:
         kind: method, problem, study or package.
         name: of what is new.
-        folder: a checkout of plumbline; of a package, where its own folder goes.
+        folder: a checkout of plumbline; of a study, a workspace; of a package, where its own folder goes.
 
     Raises:
         PlumblineError: no such kind, a name that is taken or cannot be one, another folder, or a file that is there.

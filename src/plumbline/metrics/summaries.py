@@ -14,14 +14,15 @@ def shorten(rows: pd.DataFrame, share: float) -> pd.DataFrame:
 
 
 def summarise(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Return a metric's last value in each run, and the mean and the median of those of its rounds.
+    """Return a metric's value after the last round, and the mean and the median over the rounds, of each run.
 
     Args:
         rows: of one method on one task.
         metric: its name.
 
     Returns:
-        One row per seed with the columns of `SUMMARIES`, and `rounds` that have a value; NaN where a run has none.
+        One row per seed with the columns of `SUMMARIES`, and `rounds` that have a value; NaN where a run has none. The
+        last round is that of the longest run.
     """
     return summaries(by_round(rows, metric))
 

@@ -58,7 +58,7 @@ class Space(ABC):
 
     @abstractmethod
     def nearest(self, X: Tensor, history: History) -> Tensor:
-        """Return, for each row of `X` (`n x d`), an allowed point near it, all of them distinct."""
+        """Return allowed points near the rows of `X` (`n x d`), at most one for each row."""
 
     @abstractmethod
     def settle(self, history: History, generator: Generator) -> "Space":

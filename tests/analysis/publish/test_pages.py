@@ -97,9 +97,10 @@ class TestCells:
 class TestWritePages:
     def test_stale_pages_go_and_equal_ones_stay(self, tmp_path: Path) -> None:
         write_pages({"a.md": "a", "b.md": "b"}, tmp_path)
+        (tmp_path / "folder").mkdir()
         before = (tmp_path / "a.md").stat().st_mtime_ns
         write_pages({"a.md": "a", "c.md": "c"}, tmp_path)
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.md", "c.md"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.md", "c.md", "folder"]
         assert (tmp_path / "a.md").stat().st_mtime_ns == before
 
 

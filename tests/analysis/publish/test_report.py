@@ -435,7 +435,15 @@ class TestParts:
 
     @pytest.mark.parametrize(
         ("seconds", "words"),
-        [(0.0, "0 s"), (0.123, "0.12 s"), (5.92, "5.9 s"), (61.4, "61 s"), (200, "3.33 min"), (7201, "2 h")],
+        [
+            (0.0, "0 s"),
+            (0.123, "0.12 s"),
+            (5.92, "5.9 s"),
+            (61.4, "61 s"),
+            (200, "3.33 min"),
+            (7201, "2 h"),
+            (4.44e6, "1,230 h"),
+        ],
     )
     def test_times_are_in_units_that_people_use(self, seconds: float, words: str) -> None:
         assert duration(seconds) == words

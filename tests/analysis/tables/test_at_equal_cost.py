@@ -29,6 +29,15 @@ class TestAtEqualCost:
         expected = [-trials[0][4]["f"][0], -long[made.INITIAL + 6]["f"][0]]
         np.testing.assert_allclose(found["instant_regret"], expected)
 
+    def test_a_method_without_a_value_has_a_row_without_one(self, folder: Path) -> None:
+        trials = [made.trial("bowl", "plain", 0, rounds=3, model=False), made.trial("bowl", "calibrated", 0, rounds=5)]
+        comparison = {"task": "bowl", "methods": ["plain", "calibrated"], "costs": [2.0]}
+        kind = tables["at-equal-cost"]
+        options = kind.options.model_validate({"comparisons": [comparison], "metrics": ["nll"]})
+        found = kind.build(made.read(folder, *trials), options).set_index("method")
+        assert found["spent"].tolist() == [10.0, 10.0]
+        assert found["nll"].isna().tolist() == [True, False]
+
     def test_costs_of_other_outcomes_are_refused(self, found: Evidence) -> None:
         comparison = {"task": "bowl", "methods": ["plain"], "costs": [1.0, 2.0]}
         with pytest.raises(PlumblineError, match="2 costs of 1 outcomes"):

@@ -1,5 +1,6 @@
 """LOCBO's label distribution against numerical integrals."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -75,6 +76,12 @@ def test_a_threshold_of_one_is_the_mean_alone() -> None:
     assert of.covers(at(1.5), 0.2).item() == 1
     for value in (of.sd, of.cdf(at(2.0)), of.crps(at(2.0)), of.log_prob(at(2.0))):
         assert torch.isfinite(value).all()
+
+
+@pytest.mark.parametrize("y", [30.0, -90.0, 1e4])
+def test_the_log_density_is_finite_where_the_density_underflows(y: float) -> None:
+    expected = math.log(0.3 / 0.2) - (y - 1.5) ** 2 / 8 - math.log(2 * math.sqrt(2 * math.pi))
+    assert forecast(threshold=0.2, alpha=0.3).log_prob(at(y)).item() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("threshold", "kept", "covered"), [(-0.2, 1e-6, 1), (0.0, 1e-6, 1), (1.3, 1.0, 0)])

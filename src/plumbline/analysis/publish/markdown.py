@@ -23,7 +23,7 @@ def duration(seconds: float) -> str:
     """Return a time in the unit that people would name it in: `5.9 s`, `12 min`, `3.4 h`."""
     for unit, size in (("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
+            return f"{significant(seconds / size, 3)} {unit}"
     return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
 
 

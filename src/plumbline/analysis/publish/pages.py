@@ -60,10 +60,10 @@ def render(template: str, **content: Any) -> str:
 
 
 def write_pages(pages: Mapping[str, str], folder: Path) -> None:
-    """Write `pages` by file name into `folder`, which holds no others afterwards; a page that is the same stays."""
+    """Write `pages` by file name into `folder`, which has no other files afterwards; a page that is the same stays."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
-        if old.name not in pages:
+        if old.is_file() and old.name not in pages:
             old.unlink()
     for name, text in pages.items():
         path = folder / name

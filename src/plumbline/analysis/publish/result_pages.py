@@ -283,10 +283,10 @@ class ReferenceNumbers:
         """The number of seeds in which a method ends above a level."""
         return int((self._values(experiment, metric, task, "last")[method] > level).sum())
 
-    def after(self, queries: int, experiment: str, method: str, task: str, metric: str) -> float:
-        """The mean over seeds after a number of queries."""
+    def after(self, rounds: int, experiment: str, method: str, task: str, metric: str) -> float:
+        """The mean over seeds after a number of rounds."""
         curves = pd.read_parquet(existing(self._home(experiment).curves))
-        chosen = curves.query("iteration == @queries and task == @task and method == @method and metric == @metric")
+        chosen = curves.query("iteration == @rounds and task == @task and method == @method and metric == @metric")
         if len(chosen) != 1:
             raise PlumblineError(f"{len(chosen)} curves of {experiment} have {task}, {method} and {metric}")
         return float(chosen["mean"].iloc[0])

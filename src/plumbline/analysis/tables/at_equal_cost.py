@@ -8,7 +8,7 @@ from plumbline.analysis.evidence.evidence import Evidence
 from plumbline.analysis.evidence.final_values import summary_columns, without_full_counts
 from plumbline.analysis.outputs.kinds import Names, OutputOptions, tables
 from plumbline.core.options import Options
-from plumbline.metrics.spending import by_cost, counts
+from plumbline.metrics.spending import by_cost, counts, spent
 from plumbline.statistics import over_seeds as statistics
 
 
@@ -66,7 +66,7 @@ def at_equal_cost(evidence: Evidence, options: EqualCostOptions) -> pd.DataFrame
             for method, rows in trials.items()
             for metric in options.metrics
         }
-        most = min(float(table.columns[-1]) for table in measured.values())
+        most = min(float(spent(rows, comparison.costs).max(axis=1).min()) for rows in trials.values())
         for method, rows in trials.items():
             row: dict[str, object] = {
                 "task": comparison.task,
@@ -78,7 +78,8 @@ def at_equal_cost(evidence: Evidence, options: EqualCostOptions) -> pd.DataFrame
             }
             for metric in options.metrics:
                 table = measured[method, metric]
-                values = table.to_numpy()[:, np.searchsorted(table.columns, most, side="right") - 1]
+                last = int(np.searchsorted(table.columns, most, side="right")) - 1
+                values = np.full(len(table), np.nan) if table.empty else table.to_numpy()[:, last]
                 row |= {**summary_columns(values, metric), f"{metric} median": float(statistics.median(values, 0))}
             found.append(row)
     return without_full_counts(pd.DataFrame(found), options.metrics)

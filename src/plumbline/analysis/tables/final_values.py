@@ -82,7 +82,7 @@ def published_columns(task: str, method: str, metric: str, options: FinalOptions
 
 
 def gaps(table: pd.DataFrame, rounds: int) -> str:
-    """Return in how many rounds a metric of single queries has a value in each seed, empty where in all or none."""
+    """Return in how many rounds a metric of single queries has a value, averaged over seeds; empty if all or none."""
     there = table.notna().to_numpy()[:, table.columns.to_numpy() > 0]
     known = there.sum() / max(len(table), 1)
     return f"{known:.4g} of {rounds}" if 0 < known < rounds else ""

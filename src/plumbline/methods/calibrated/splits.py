@@ -35,7 +35,7 @@ def leave_one_out(process: GP) -> Tensor:
 
 
 def time_series(process: GP) -> Tensor:
-    """Return the CDF values of one-step-ahead forecasts at the process's hyperparameters, in the order of the data.
+    """Return the CDF values of one-step-ahead forecasts at the process's hyperparameters, from the third datum on.
 
     With `L L' = K + s2n I` the forecast of `y_i` from the earlier ones has standard score `(L^-1 (y - mean))_i`, so
     that one Cholesky factor serves all splits. The standardisation is that of all data, later ones included.

@@ -13,7 +13,8 @@ from plumbline.models.algebra import cholesky_vjp
 from plumbline.models.gp.process import GP
 
 LEAST_OF_CONDITIONAL = 1e-8
-"""What is added to variances of f, at the data and given its values there, so that they have a Cholesky factor."""
+"""What is added to variances of f so that they have a Cholesky factor: given its values at the data always, at the data
+where there is none without."""
 
 
 @dataclass(frozen=True)

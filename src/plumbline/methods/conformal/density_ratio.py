@@ -64,7 +64,7 @@ class RatioOptions(Options):
         learning_rate: of Adam.
         weight_decay: of Adam.
         ema: weight of the newest parameters in their moving average; 1 for no average, 0 for a ratio of one.
-        steps: updates on a candidate pool; in a box there is one update a Langevin step.
+        steps: updates on a candidate pool; in a box there is one update a Langevin step after the burn-in.
         classes: weights of the classes in the loss: equal, or as in CBO's script of ranking, where each of `m` queries
             has `(n - m) / m` times the weight of each of `n` data, which is negative where queries outnumber data.
         clip: ratios are clipped to `[1 / clip, clip]`: perfectly separated classes would give 0 or infinity.

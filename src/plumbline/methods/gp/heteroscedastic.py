@@ -100,7 +100,7 @@ def times_observed(batch: Tensor, queries: Tensor) -> int:
 
 
 def predictor_of(model: HeteroscedasticGP) -> Predictor:
-    """Return predictions of observations, with the model's expected noise at each point."""
+    """Return predictions of observations, with the median of the model's noise variance at each point."""
 
     def predict(points: Tensor) -> GaussianPredictive:
         with torch.no_grad():

@@ -119,7 +119,7 @@ class AscendedKnowledgeGradient(KnowledgeGradientMethod):
     def best_end(
         self, exact: DiscreteKnowledgeGradient, starts: Tensor, bounds: Tensor, generator: Generator
     ) -> Tensor:
-        """Return the best end of stochastic ascents, compared over all points visited on the way."""
+        """Return the best end of stochastic ascents, compared over the points of `exact` and the last maximisers."""
         ends, visited = ascend(exact.process, starts, exact.points, bounds, self.options.ascent, generator)
         exact = DiscreteKnowledgeGradient(exact.process, torch.cat([exact.points, visited]), self.options.fantasies)
         return best_of(ends, exact)[:1]

@@ -129,7 +129,7 @@ class StandardLabels:
         """Return the log density at `z`, `n`; infinite nowhere but at zero where the set has no length."""
         with np.errstate(divide="ignore"):
             within = np.log((1 - self.alpha) / (2 * self.half_width))
-            outside = np.log(self.alpha / self.outside * gaussian.density(z))
+            outside = np.log(self.alpha / self.outside / gaussian.SQRT_2PI) - 0.5 * np.square(z)
         return np.where(self._beyond(z), outside, within)
 
     def _beyond(self, z: Array) -> NDArray[np.bool_]:

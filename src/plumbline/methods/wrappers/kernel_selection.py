@@ -69,9 +69,9 @@ class KernelSelectionOptions(ComposedWrapperOptions):
     Attributes:
         base: the method whose kernel is selected; priors and other options of its `model` stay.
         kernels: the candidates.
-        criterion: criterion of the selection: log marginal likelihood, half of the BIC, or the leave-one-out log
-            predictive density. Each is at the fitted hyperparameters, without their priors and summed over outcomes.
-            `random` draws each kernel with equal probability.
+        criterion: criterion of the selection, greatest is best: log marginal likelihood, minus half of the BIC, or the
+            leave-one-out log predictive density. Each is at the fitted hyperparameters, without their priors and
+            summed over outcomes. `random` draws each kernel with equal probability.
     """
 
     needs = frozenset({"steps", "gp", "kernel"})

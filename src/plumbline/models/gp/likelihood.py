@@ -106,9 +106,9 @@ class DataSets:
         the best one at these hyperparameters, `1' A^-1 y / 1' A^-1 1`, where the likelihood has no slope in it.
 
         With `a = A^-1 (y - constant)` and `G = (a a' - A^-1) / 2` the derivative in A is G. The derivative in a
-        lengthscale is `sum_ik P_ik (x_ij - x_kj)^2 / l_j^3` with `P = G * -2 dk/dr^2`. Expanded squares need two
-        matrix products in place of n^2 d differences. Since all sums are of products with symmetric matrices, only
-        upper triangles are summed: elements off the diagonal count twice.
+        lengthscale is `sum_ik P_ik (x_ij - x_kj)^2 / l_j^3` with `P = outputscale G * -2 dk/dr^2`. Expanded
+        squares need two matrix products in place of n^2 d differences. Since all sums are of products with symmetric
+        matrices, only upper triangles are summed: elements off the diagonal count twice.
 
         A covariance without a Cholesky factor gets jitter. Value and gradient are NaN where that fails too.
 

@@ -216,8 +216,8 @@ Objective = Callable[[Array, list[int]], tuple[Array, Array]]
 def maximise(objective: Objective, unknowns: Unknowns, m: int, near: Start | None = None) -> list[Maximum]:
     """Return a maximum of the objective for each of m data sets.
 
-    L-BFGS-B starts at GPyTorch's initial values. Where it stops without convergence it restarts at draws of the priors,
-    as in BoTorch. If no attempt converges, the best end point is returned.
+    L-BFGS-B starts at the hyperparameters' `initial` values. Where it stops without convergence it restarts at draws
+    of the priors, as in BoTorch. If no attempt converges, the best end point is returned.
 
     Args:
         objective: function to maximise, of several data sets at once.
