@@ -375,7 +375,11 @@ def changed_versions(cells: "pd.DataFrame") -> list[str]:
 def run_each(
     specs: "list[TrialSpec]", store: Path, data: Path, cores: int | None, timeout: float | None
 ) -> "Iterator[TrialFolder]":
-    """Run or resume trials, and yield their folders in their order; see `Bench.run`."""
+    """Run or resume trials, and yield their folders in their order; see `Bench.run`.
+
+    Raises:
+        PlumblineError: the number of cores is below 1, the timeout is not above 0, or the machine killed a process.
+    """
     from joblib import cpu_count
 
     from plumbline.trials.processes import run_in_processes, run_within

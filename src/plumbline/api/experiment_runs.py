@@ -58,7 +58,11 @@ def runs(experiment: str, *, folder: str | Path | None = None, metric: str = "")
 
 
 def runs_by_column(experiment: str, folder: str | Path | None = None, metric: str = "") -> "pd.DataFrame":
-    """Return the runs of an experiment with the columns of the files (`plumbline.analysis.evidence.runs.COLUMNS`)."""
+    """Return the runs of an experiment with the columns of the files (`plumbline.analysis.evidence.runs.COLUMNS`).
+
+    Raises:
+        PlumblineError: no such experiment, none of its runs there, no run with this metric, or a file that is damaged.
+    """
     if (edition := edition_with(experiment, folder)) is not None:
         from plumbline.analysis.atlas.runs import runs
 

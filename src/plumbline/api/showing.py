@@ -63,7 +63,11 @@ def show(kind: Shown, name: str) -> None:
 
 
 def resolve(kind: Shown, name: str) -> Resolved:
-    """Return the resolved entry of a name; raise PlumblineError where there is none."""
+    """Return the resolved entry of a name.
+
+    Raises:
+        PlumblineError: an unknown kind or name, with the nearest ones.
+    """
     repository = find_repository()
     if kind in ("method", "task"):
         entries = load_methods_and_tasks(repository / "config")

@@ -103,7 +103,11 @@ def inherited(entries: dict[str, Written], name: str) -> Tree:
 
 
 def find_written(entries: dict[str, Written], kind: str, name: str) -> Written:
-    """Return an entry; raise PlumblineError where its file has none of this name."""
+    """Return the entry of a name.
+
+    Raises:
+        PlumblineError: there is none in the files of the configuration.
+    """
     if name not in entries:
         raise PlumblineError(f"no {kind} {name!r} in the files of the configuration")
     return entries[name]

@@ -86,7 +86,11 @@ ValuesT = TypeVar("ValuesT", bound=Sequence[Any])
 
 
 def distinct(values: ValuesT) -> ValuesT:
-    """Refuse a value that is in a list twice: `Annotated[tuple[str, ...], AfterValidator(distinct)]`."""
+    """Refuse a value that is in a list twice: `Annotated[tuple[str, ...], AfterValidator(distinct)]`.
+
+    Raises:
+        ValueError: a value is there twice.
+    """
     first: dict[Any, int] = {}
     for item, value in enumerate(values, 1):
         if value in first:

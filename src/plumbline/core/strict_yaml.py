@@ -59,7 +59,11 @@ class StrictLoader(_FAST):  # type: ignore[misc, valid-type]
         self._depth = 0
 
     def descend_resolver(self, current_node: yaml.Node, current_index: Any) -> None:
-        """Refuse deep nesting while the document is composed: later, it could exhaust the stack."""
+        """Refuse deep nesting while the document is composed: later, it could exhaust the stack.
+
+        Raises:
+            yaml.constructor.ConstructorError: more than `DEEPEST` levels of nesting.
+        """
         self._depth += 1
         if self._depth > DEEPEST:
             raise _refused(f"nested more than {DEEPEST} levels deep", current_node)
@@ -75,7 +79,11 @@ class StrictLoader(_FAST):  # type: ignore[misc, valid-type]
         """Leave a mapping as it is: it has no merge keys."""
 
     def get_single_node(self) -> yaml.Node | None:
-        """Compose the document, and refuse what PyYAML would resolve silently or without an end."""
+        """Compose the document, and refuse what PyYAML would resolve silently or without an end.
+
+        Raises:
+            yaml.YAMLError: the document is not YAML, or has what `StrictLoader` refuses.
+        """
         node = super().get_single_node()
         if isinstance(node, yaml.CollectionNode):
             _extent(node, {})

@@ -106,7 +106,11 @@ def dataset_for(output: Path, datasets: Mapping[str, Dataset], name: str) -> Dat
 
 
 def find_dataset(datasets: Mapping[str, Dataset], name: str) -> Dataset:
-    """Return the data set called `name`; raise PlumblineError with the nearest name if there is none."""
+    """Return the data set called `name`.
+
+    Raises:
+        PlumblineError: there is none, with the nearest name.
+    """
     if name not in datasets:
         raise unknown("dataset", name, datasets)
     return datasets[name]

@@ -179,7 +179,11 @@ def _like(kind: str) -> str:
 
 
 def provenance(dataset: Dataset) -> dict[str, Any]:
-    """Return the provenance of a table: the data set's entry and the library that computed or read it."""
+    """Return the provenance of a table: the data set's entry and the library that computed or read it.
+
+    Raises:
+        PlumblineError: the data set has no `features` entry.
+    """
     library = LIBRARIES[_like(_how(dataset).kind)]
     return {"dataset": dataset.model_dump(mode="json"), library: importlib.metadata.version(library)}
 

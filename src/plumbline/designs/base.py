@@ -26,7 +26,11 @@ def initial_design(wanted: InitialDesign, problem: Problem, generator: Generator
 
 
 def box_of(problem: Problem, design: str) -> Tensor:
-    """Return the bounds of a problem over a box, `2 x d`; raise PlumblineError for a table."""
+    """Return the bounds of a problem over a box, `2 x d`.
+
+    Raises:
+        PlumblineError: the problem is not over a box; the message has the name of the `design`.
+    """
     if not isinstance(problem.space, Box):
         raise PlumblineError(f"initial design {design!r} fills a box: a tabular problem takes 'worst' or 'uniform'")
     return problem.bounds

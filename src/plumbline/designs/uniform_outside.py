@@ -56,7 +56,12 @@ def refuse_most_of_the_box(design: str, bounds: Tensor, region: Tensor) -> None:
 
 @designs.register("uniform-outside", OutsideOptions)
 def uniform_outside_design(problem: Problem, n: int, generator: Generator, options: OutsideOptions) -> Tensor:
-    """Independent uniform points of the box outside a region."""
+    """Independent uniform points of the box outside a region.
+
+    Raises:
+        PlumblineError: the problem is not over a box, the region has another number of inputs, or it leaves less than
+            `LEAST_SHARE` of the box.
+    """
     bounds = box_of(problem, "uniform-outside")
     region = torch.tensor(options.region, dtype=bounds.dtype)
     if region.shape != bounds.shape:

@@ -16,7 +16,11 @@ def worst(rows: Tensor, values: Tensor, n: int) -> Tensor:
 
 @designs.register("worst", Options)
 def worst_design(problem: Problem, n: int, generator: Generator, options: Options) -> Tensor:
-    """The rows of a table with the lowest values."""
+    """The rows of a table with the lowest values.
+
+    Raises:
+        PlumblineError: the problem is not over a table, or the table has fewer than `n` rows.
+    """
     if not isinstance(problem.space, Table):
         raise PlumblineError("initial design 'worst' needs a table of known values: use it with tabular problems")
     rows = problem.space.rows

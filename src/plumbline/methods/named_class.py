@@ -12,9 +12,12 @@ from plumbline.core.inputs import module_and_name
 
 
 def class_path(path: str) -> str:
-    """Return `path` if a class can have it, `package.module.Class` or `package.module:Class`; else raise ValueError.
+    """Return the path of a class, `package.module.Class` or `package.module:Class`.
 
     A class of a script or a notebook has no file of its own, whose code would be in the key of its trials.
+
+    Raises:
+        ValueError: no class can have this path, or it is that of a class of a script or a notebook.
     """
     module, name = module_and_name(path)
     if module == "__main__":

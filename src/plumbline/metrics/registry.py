@@ -70,7 +70,11 @@ def enter(
 
 
 def find_metric(name: str) -> Metric:
-    """Return a metric by name; raise PlumblineError with the nearest name if there is none."""
+    """Return a metric by name.
+
+    Raises:
+        PlumblineError: there is none, with the nearest name.
+    """
     if name in METRICS:
         return METRICS[name]
     note = name.removeprefix(NOTE)

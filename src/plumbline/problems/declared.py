@@ -26,7 +26,7 @@ def refuse_odd_declarations(problem: Problem) -> None:
 
 
 def refuse_odd_bounds(problem: Problem) -> None:
-    """Raise PlumblineError, naming the input, unless the bounds of each are finite and the lower one is lower."""
+    """Raise PlumblineError unless bounds are `2 x d`, float64 and finite, and the lower one of each input is lower."""
     bounds = problem.bounds
     if bounds.ndim != 2 or len(bounds) != 2 or bounds.dtype != torch.float64:
         raise PlumblineError(f"{problem.called}: its bounds are {_kind(bounds)}: 2 x d and float64 are wanted")

@@ -219,7 +219,11 @@ class LassoOptions(Options):
 
 @problems.register("lasso-dna", LassoOptions)
 def lasso_dna(options: LassoOptions, context: Context) -> SyntheticTestFunction:
-    """180-d, the penalties of a Lasso that classifies splice junctions of DNA (libsvm-dna)."""
+    """180-d, the penalties of a Lasso that classifies splice junctions of DNA (libsvm-dna).
+
+    Raises:
+        PlumblineError: the table is missing or damaged, or lacks a feature or the label.
+    """
     table = read_features(context.data / "features" / f"{options.dataset}.parquet")
     lacking = [name for name in (*dna.COLUMNS, dna.LABEL) if name not in table]
     if lacking:

@@ -138,7 +138,8 @@ def ranking_problem(
     Inputs are the `features`, or their image under a `latent` map.
 
     Raises:
-        PlumblineError: the table lacks the features or the target, or has fewer rows than the pool.
+        PlumblineError: the table lacks the features or the target, has fewer rows than the pool, or no row to choose
+            from has a value; or the `latent` map was trained on other features.
     """
     lacking = [name for name in features if name not in table]
     if lacking:

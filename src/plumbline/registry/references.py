@@ -87,7 +87,11 @@ def short_digest(text: str) -> str:
 
 
 def safe_label(label: str) -> str:
-    """Return `label` if it can name a file; raise ValueError otherwise."""
+    """Return a label that can name a file.
+
+    Raises:
+        ValueError: it is not of lower-case letters, digits and . _ + -, or has more than `LONGEST_LABEL` characters.
+    """
     if not _LABEL.fullmatch(label):
         raise ValueError(f"a label is lower-case letters, digits and . _ + -, so that it can name a file: {label!r}")
     if len(label) > LONGEST_LABEL:

@@ -32,7 +32,11 @@ class Entry:
 
 
 def import_module(module: str) -> None:
-    """Import a module of somebody's own; raise PlumblineError with the file and line of an error."""
+    """Import a module of somebody's own.
+
+    Raises:
+        PlumblineError: there is no such module, or it raises an error, whose file and line the message has.
+    """
     try:
         importlib.import_module(module)
     except SyntaxError as error:

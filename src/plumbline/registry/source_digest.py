@@ -356,7 +356,11 @@ def look_again() -> None:
 
 
 def installed(*modules: str) -> list[str]:
-    """Return the top-level names of the installed packages that `modules` depend on."""
+    """Return the top-level names of the installed packages that `modules` depend on.
+
+    Raises:
+        PlumblineError: this package's files have changed since the process began.
+    """
     inner, outer = _reaches(*modules)
     begun = {module for module in modules if module.split(".")[0] != PACKAGE}
     names = {*_kept(inner)["outside"], *begun}.union(*map(_imports_outside, outer))
@@ -365,7 +369,11 @@ def installed(*modules: str) -> list[str]:
 
 @cache
 def source_digest(*modules: str) -> str:
-    """Return a hex digest of the code that `modules` depend on: of this package, and of one's own outside of it."""
+    """Return a hex digest of the code that `modules` depend on: of this package, and of one's own outside of it.
+
+    Raises:
+        PlumblineError: this package's files have changed since the process began; or as `outside`.
+    """
     digest = _kept(_reaches(*modules)[0])["digest"]
     if lines := [f"{module} {code}" for module, code in outside(*modules).items()]:
         return hashlib.sha256("\n".join([digest, *lines]).encode()).hexdigest()[:16]

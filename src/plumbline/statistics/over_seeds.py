@@ -154,7 +154,11 @@ LIKENESS = ("consistent-wins",)
 
 
 def find_statistic(name: str) -> Statistic:
-    """Return a statistic by name; raise PlumblineError if there is none."""
+    """Return a statistic by name.
+
+    Raises:
+        PlumblineError: there is none.
+    """
     if name not in STATISTICS:
         raise unknown("statistic", name, STATISTICS)
     return STATISTICS[name]
@@ -182,7 +186,7 @@ def statistic_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_statistic(name: str, options: Mapping[str, Any], baseline: bool, location: Location = "mean") -> None:
-    """Raise PlumblineError where there is no such statistic or option, where it has no median, or needs a baseline."""
+    """Raise PlumblineError for an unknown statistic or option, a lacking baseline, or a median of a count of seeds."""
     statistic_options(name, options)
     if name not in ALONE and not baseline:
         raise PlumblineError(f"statistic {name!r} compares with a `baseline`: name one")

@@ -34,7 +34,7 @@ def check_methods_and_tasks(library: MethodsAndTasks) -> None:
 
 
 def check_inputs(library: MethodsAndTasks, models: Mapping[str, ModelEntry], datasets: Mapping[str, Dataset]) -> None:
-    """Raise PlumblineError where options declare a dataset or a model that there is not."""
+    """Raise PlumblineError where options declare a dataset, a model or a download that there is not."""
     declared: list[tuple[str, Kind, str, Json]] = [
         *((one.source, "method", one.ref.name, one.ref.options) for one in library.methods.values()),
         *((one.source, "problem", one.problem.name, one.problem.options) for one in library.tasks.values()),
@@ -87,7 +87,7 @@ def check_replaced(
 
 
 def check_experiment(experiment: Experiment, grid: Grid, library: MethodsAndTasks, source: str) -> None:
-    """Raise PlumblineError where an output is unknown, has other options, or speaks of what is not in the grid."""
+    """Raise PlumblineError where an output is unknown, has other options, or shows what the experiment lacks."""
     outputs: dict[Kind, Output | None] = {
         "illustration": experiment.illustration,
         "figure": experiment.figure,
@@ -145,7 +145,7 @@ def _pairs(library: MethodsAndTasks, block: Block, source: str) -> list[TaskMeth
 
 
 def check_output(kind: Kind, output: Output, grid: Grid, library: MethodsAndTasks, source: str) -> None:
-    """Check the options of a figure, table or illustration, and the names in them (their method `names`)."""
+    """Raise PlumblineError for an output that is unknown, has other options, or `names` what grid and records lack."""
     catalogue().check(kind, output.kind, output.options, source)
     tasks, methods = ({pair[i] for pair in grid} for i in (0, 1))
     tasks |= {library.tasks[task].entry for task in tasks}
@@ -168,7 +168,7 @@ def check_output(kind: Kind, output: Output, grid: Grid, library: MethodsAndTask
 
 
 def check_claim(claim: Claim, grids: Mapping[str, Grid], source: str) -> None:
-    """Raise PlumblineError where a test speaks of trials that no preset has, or of what cannot be measured.
+    """Raise PlumblineError where experiments share trials, or a test is of trials that none has, or of no metric.
 
     Fresh experiments need the trials of the primary test alone.
 

@@ -172,7 +172,7 @@ class Study(Options):
     claims: dict[str, Claim] = Field(default_factory=dict)
 
     def check(self, source: str) -> None:
-        """Raise PlumblineError for a claim about an experiment that there is not, or about none."""
+        """Raise PlumblineError for a claim about no known experiment, or with experiments or a primary test alone."""
         for name, claim in self.claims.items():
             if bool(claim.experiments) != bool(claim.primary):
                 raise PlumblineError(

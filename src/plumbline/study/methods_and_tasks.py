@@ -200,7 +200,11 @@ def _families(entries: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 
 def fill(template: str, values: Mapping[str, Any], source: str) -> str:
-    """Return `template` with its {fields} filled in; raise PlumblineError where one is not among `values`."""
+    """Return `template` with its {fields} filled in.
+
+    Raises:
+        PlumblineError: a field is not among `values`, or cannot be filled in; the message has `source`.
+    """
     try:
         return template.format_map(values)
     except KeyError as error:
@@ -240,7 +244,11 @@ def _last_parts(values: Mapping[str, Value], source: str) -> dict[str, Value]:
 
 
 def methods_of(name: str, entry: MethodEntry, source: str) -> Iterator[tuple[str, Method]]:
-    """Yield the members of an entry of methods."""
+    """Yield the members of an entry of methods.
+
+    Raises:
+        PlumblineError: what the entry varies, its legend or a field is wrong; the message has `source`.
+    """
     for label, values in members(name, entry):
         options = entry.options
         for path, value in values.items():
@@ -258,7 +266,11 @@ def methods_of(name: str, entry: MethodEntry, source: str) -> Iterator[tuple[str
 
 
 def tasks_of(name: str, entry: TaskEntry, source: str) -> Iterator[tuple[str, Task]]:
-    """Yield the members of an entry of tasks."""
+    """Yield the members of an entry of tasks.
+
+    Raises:
+        PlumblineError: what the entry varies, its title or a field is wrong; the message has `source`.
+    """
     budget = Budget(initial=entry.initial, rounds=entry.rounds, q=entry.q)
     for label, values in members(name, entry):
         problem = parse(ProblemRef, {"name": entry.problem, "options": entry.options}, source)

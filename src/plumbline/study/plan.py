@@ -150,14 +150,22 @@ class Plan:
         return {one.id: one.path(Path()).with_suffix("").as_posix() for found in chunks_of for one in found}
 
     def study_of(self, name: str) -> Study:
-        """Return the study that experiment `name` belongs to; raise PlumblineError if there is none."""
+        """Return the study that experiment `name` belongs to.
+
+        Raises:
+            PlumblineError: no study has it.
+        """
         for study in self.studies.values():
             if name in study.experiments:
                 return study
         raise unknown("experiment", name, self.names(), are=IN_STUDIES)
 
     def experiment(self, name: str) -> Experiment:
-        """Return experiment `name` at the preset's scale; raise PlumblineError where the preset leaves it out."""
+        """Return experiment `name` at the preset's scale.
+
+        Raises:
+            PlumblineError: no study has it, or the preset leaves it out.
+        """
         unscaled = self.study_of(name).experiments[name]
         experiment = self._scaled[name]
         if experiment is None:

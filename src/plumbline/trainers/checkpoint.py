@@ -29,6 +29,9 @@ class Checkpoint:
         """Return the last saved state; None if there is none.
 
         A state that is damaged, or of another training, is set aside with a warning of one line.
+
+        Raises:
+            MemoryError, OSError: the machine cannot read the file, which is not damaged.
         """
         if not self.path.is_file():
             return None

@@ -66,7 +66,7 @@ def selfies_vae(options: SelfiesVaeOptions, context: TrainingContext) -> Trained
     """A transformer variational autoencoder of molecules, written as SELFIES.
 
     Raises:
-        PlumblineError: the features are missing, or have no or too few molecules.
+        PlumblineError: the features are missing, or have no or too few molecules; or the loss is infinite or NaN.
     """
     strings = molecules_of(options.dataset, options.architecture, context)
     if len(strings) <= options.holdout:
@@ -198,7 +198,11 @@ class Training:
         self.curves: Curves = []
 
     def run(self, checkpoint: Checkpoint) -> Curves:
-        """Train to the end, from the checkpoint if there is one, and return the curves."""
+        """Train to the end, from the checkpoint if there is one, and return the curves.
+
+        Raises:
+            PlumblineError: the loss is infinite or NaN at a step.
+        """
         saved = checkpoint.restore()
         if saved is not None:
             self.load(saved)

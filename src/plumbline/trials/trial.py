@@ -153,7 +153,12 @@ class Trial:
         return not self.beginning and self.log.iteration >= self.spec.budget.rounds
 
     def begin(self) -> Step:
-        """Evaluate the next points of the initial design."""
+        """Evaluate the next points of the initial design.
+
+        Raises:
+            PlumblineError: the design does not suit the problem or returns other points than were asked for, or the
+                problem returns outcomes that it cannot have or changes the points that it was given.
+        """
         initial, first = self.spec.budget.initial, len(self.log)
         whose, stream = f"initial design {initial.design!r}", self._stream("design")
         _seed(stream)
@@ -214,7 +219,8 @@ class Trial:
         """Evaluate the proposal, tell the method, and assess its forecasts.
 
         Raises:
-            PlumblineError: the proposal is not what was asked for, or the method changed what it was given.
+            PlumblineError: the proposal is not what was asked for, the method changed what it was given, or the problem
+                returns outcomes that it cannot have or changes the points that it was given.
         """
         self.refuse_changed_history()
         proposal = checked(self.spec.method.name, proposal, request, self.domain)

@@ -153,6 +153,9 @@ def read_rounds(folder: Path, tasks: Iterable[str]) -> pd.DataFrame:
     Args:
         folder: of an edition.
         tasks: their names.
+
+    Raises:
+        PlumblineError: the file of a task is missing or damaged.
     """
     tables = [_of_task(task, _read(EditionFiles(folder).rounds(task))) for task in tasks]
     if not tables:

@@ -160,7 +160,7 @@ def read_rows(path: Path, columns: Iterable[str]) -> tuple[pd.DataFrame, pd.Data
 
 
 def refuse_foreign(found: Evidence, expected: Mapping[Name, int], experiment: str, source: Path) -> None:
-    """Raise PlumblineError where records are not of an experiment's grid.
+    """Raise PlumblineError where records are of other trials than an experiment's grid, or of other lengths.
 
     Args:
         found: what the records hold.
@@ -208,6 +208,10 @@ def evidence(
         columns: of the records, that are to be read (see `metrics.registry.columns_of`).
         snapshots: pictures of models.
         illustration: table computed without trials.
+
+    Raises:
+        PlumblineError: a file is missing or damaged, the records lack a column, or no snapshot is of these trials, none
+            of which failed.
     """
     rows, failed = (pd.DataFrame(), pd.DataFrame()) if path is None else read_rows(path, columns)
     pictures = pd.DataFrame()

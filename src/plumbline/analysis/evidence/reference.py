@@ -88,7 +88,11 @@ class Reference:
         return _of(self.rounds, task, method, metric).pivot(index="seed", columns="iteration", values="value")
 
     def curve(self, task: str, method: str, metric: str) -> pd.DataFrame:
-        """Return `mean`, `standard_error` and `seeds` by iteration; no rows where a method has no value at all."""
+        """Return `mean`, `standard_error` and `seeds` by iteration; no rows where a method has no value at all.
+
+        Raises:
+            NotInReferenceError: no means by round are kept.
+        """
         if self.curves.empty:
             raise NotInReferenceError(f"no {metric} by round of {method} on {task}")
         return _of(self.curves, task, method, metric).set_index("iteration")[["mean", "standard_error", "seeds"]]

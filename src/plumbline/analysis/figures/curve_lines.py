@@ -145,7 +145,12 @@ def edges(mean: pd.Series, error: pd.Series, seeds: pd.Series, kind: BandKind) -
 
 
 def nominal_line(found: Evidence, panel: Panel, method: str, row: Row, options: CurvesOptions) -> Line:
-    """Return the line of what a metric should be: a mean over seeds."""
+    """Return the line of what a metric should be: a mean over seeds.
+
+    Raises:
+        PlumblineError: as `line_of`.
+        NotInReferenceError: the method has no value of the nominal metric.
+    """
     assert row.nominal is not None
     as_mean = row.model_copy(update={"metric": row.nominal, "band": "mean-error", "minus": None})
     line = line_of(found, panel, method, as_mean, options)

@@ -125,7 +125,11 @@ def share_scales(axes: Sequence[Sequence[Axes]], rows: Sequence[Row], panels: Se
 
 
 def panels_of(found: Evidence, panels: tuple[Panel, ...]) -> list[Panel]:
-    """Return the panels that have trials, with their methods; without panels, one a task."""
+    """Return the panels that have trials, with their methods; without panels, one a task.
+
+    Raises:
+        PlumblineError: no panel has trials.
+    """
     asked = panels or tuple(Panel(task=task) for task in found.tasks)
     complete = []
     for panel in asked:

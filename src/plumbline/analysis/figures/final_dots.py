@@ -105,7 +105,12 @@ REFERENCE = "mean of the first in each group"
 
 @figures.register("final-dots", FinalDotsOptions)
 def final_dots(evidence: Evidence, options: FinalDotsOptions) -> Figure:
-    """Final value of a metric: mean, its 70% interval, and median; a line marks the mean of the first in each group."""
+    """Final value of a metric: mean, its 70% interval, and median; a line marks the mean of the first in each group.
+
+    Raises:
+        PlumblineError: no dot has trials.
+        NotInReferenceError: there are reference results, and a value is not among them.
+    """
     dots = dots_of(evidence, options.dots)
     if not dots:
         raise PlumblineError("no trials of any of the dots: nothing to draw")

@@ -83,7 +83,12 @@ def limits_of(some: Sequence[Effect]) -> tuple[float, float] | None:
 
 @figures.register("paired-effects", EffectOptions)
 def paired_effects(evidence: Evidence, options: EffectOptions) -> Figure:
-    """Mean paired difference from a baseline, in standard deviations over seeds, with a 95% interval; a column each."""
+    """Mean paired difference from a baseline, in standard deviations over seeds, with a 95% interval; a column each.
+
+    Raises:
+        PlumblineError: no task has trials of a method and of its baseline.
+        NotInReferenceError: there are reference results, and a value is not among them.
+    """
     some = {name: list(effects(evidence, options.baselines, name)) for name in options.metrics}
     there = {one.task for of in some.values() for one in of}
     lines = [task for task in (*evidence.tasks, ALL) if task in there]

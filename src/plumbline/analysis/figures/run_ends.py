@@ -131,7 +131,12 @@ def draw_panel(
 
 @figures.register("run-ends", RunEndsOptions)
 def run_ends(evidence: Evidence, options: RunEndsOptions) -> Figure:
-    """The last value of each run, one dot per seed; mean with 95% interval, and median."""
+    """The last value of each run, one dot per seed; mean with 95% interval, and median.
+
+    Raises:
+        PlumblineError: no panel has trials.
+        NotInReferenceError: there are reference results, and a value is not among them.
+    """
     asked = options.panels or tuple(EndsPanel(task=task) for task in evidence.tasks)
     columns = [panel for panel in asked if evidence.methods(panel.task)]
     if not columns:

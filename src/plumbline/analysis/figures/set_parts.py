@@ -64,7 +64,12 @@ def with_deviation(pictures: pd.DataFrame) -> pd.DataFrame:
 
 @figures.register("set-parts", SetPartsOptions)
 def set_parts(evidence: Evidence, options: SetPartsOptions) -> Figure:
-    """Length of the sets, threshold and standard deviation before the last snapshot's query; means over seeds."""
+    """Length of the sets, threshold and standard deviation before the last snapshot's query; means over seeds.
+
+    Raises:
+        PlumblineError: the task has no snapshots, or none of a method with a threshold.
+        NotInReferenceError: there are reference results, which hold no snapshots.
+    """
     first = pictures_of(evidence, options.task)
     task, now = first["task"].iloc[0], first["iteration"].max()
     found = evidence.snapshots

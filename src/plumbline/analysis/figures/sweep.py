@@ -185,7 +185,12 @@ def draw_panel(
 
 @figures.register("sweep", SweepOptions)
 def sweep(evidence: Evidence, options: SweepOptions) -> Figure:
-    """Final values against a parameter, one row per metric; methods without the parameter are horizontal bands."""
+    """Final values against a parameter, one row per metric; methods without the parameter are horizontal bands.
+
+    Raises:
+        PlumblineError: no task and no method with trials varies the parameter.
+        NotInReferenceError: there are reference results, and a value is not among them.
+    """
     over_tasks = points_of_tasks(evidence, options) if options.lines is None else {}
     columns: list[tuple[str, dict[str, list[Point]], list[Point]]] = [("", over_tasks, [])] if over_tasks else []
     if not over_tasks:

@@ -118,7 +118,8 @@ def draw(resolved: ResolvedExperiment, found: Evidence, outputs: Sequence[Path])
     """Draw the figure of an experiment into each of `outputs`.
 
     Raises:
-        PlumblineError: the experiment has no figure, its options are wrong, or a file has an unknown ending.
+        PlumblineError: the experiment has no figure, its options are wrong, a file has an unknown ending, or there is
+            nothing to draw: no trial that ended well and no illustration, or no trial with a value.
     """
     import matplotlib.pyplot as plt
 

@@ -9,7 +9,11 @@ from plumbline.core.errors import PlumblineError
 
 
 def series(table: pd.DataFrame, panel: str, name: str) -> pd.DataFrame:
-    """Return the rows of one series of an illustration; raise PlumblineError where there is none."""
+    """Return the rows of one series of an illustration.
+
+    Raises:
+        PlumblineError: the panel has no such series.
+    """
     chosen = table[(table["panel"] == panel) & (table["series"] == name)] if len(table) else table
     if chosen.empty:
         raise PlumblineError(f"no {name!r} in panel {panel!r}: is the figure of another kind than the illustration?")

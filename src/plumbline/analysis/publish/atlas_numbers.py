@@ -60,7 +60,11 @@ class AtlasNumbers:
         return Estimate(float(one["value"]), float(one["low"]), float(one["high"]))
 
     def atlas_p(self, analysis: str, of: str = "score") -> float:
-        """The p-value of a primary analysis, corrected by Holm's method."""
+        """The p-value of a primary analysis, corrected by Holm's method.
+
+        Raises:
+            PlumblineError: there is no such analysis.
+        """
         return float(self._finding(analysis, of, "")["p_corrected"])
 
     def atlas_answer(self) -> str:

@@ -150,7 +150,11 @@ def write_crate(run: ResolvedRun, home: Path, output: Path, agent: str = "") -> 
 
 
 def run_crate(run: ResolvedRun, results: Results, home: Path, agent: str = "") -> "ROCrate":
-    """Return the crate of a run; see `write_crate`."""
+    """Return the crate of a run; see `write_crate`.
+
+    Raises:
+        PlumblineError: there are no results of the run's experiments, or a file of them is damaged.
+    """
     from rocrate.rocrate import ROCrate
 
     made = list(results.outputs(run))

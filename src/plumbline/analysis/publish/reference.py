@@ -145,7 +145,11 @@ def keep_figure(path: Path, home: Path) -> None:
 
 
 def keep_illustration(path: Path, home: Path, preset: str) -> None:
-    """Copy an illustration to the folder of its experiment: a table, and where it comes from, with its preset."""
+    """Copy an illustration to the folder of its experiment: a table, and where it comes from, with its preset.
+
+    Raises:
+        PlumblineError: the file is missing or damaged, or holds the illustration of another experiment.
+    """
     table, files = read_table(path), ExperimentFiles(home)
     shown = table.to_pandas()
     write_frame(
@@ -230,7 +234,11 @@ def refuse_lesser(name: str, home: Path, new: Path) -> None:
 
 
 def existing_file(path: Path, name: str) -> Path:
-    """Return `path`; raise PlumblineError if there is no such file among the results of an experiment."""
+    """Return the path of a file among the results of the experiment `name`.
+
+    Raises:
+        PlumblineError: there is no such file.
+    """
     if not path.is_file():
         raise PlumblineError(f"{name}: no file {path}: make it first (snakemake {name})")
     return path

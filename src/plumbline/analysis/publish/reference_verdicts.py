@@ -51,7 +51,11 @@ WORDINGS: dict[str, tuple[str, ...]] = {
 
 
 def read_doubts(claims: Path) -> pd.DataFrame:
-    """Return the doubts that lie beside a table of claims: `claims`, apart by spaces, the `doubt`, and its `repair`."""
+    """Return the doubts that lie beside a table of claims: `claims`, apart by spaces, the `doubt`, and its `repair`.
+
+    Raises:
+        PlumblineError: the file is no table with these columns, or a cell of theirs is empty.
+    """
     path = or_shipped(claims.with_name(DOUBTS))
     columns = ["claims", "doubt", "repair"]
     if not path.is_file():

@@ -153,7 +153,11 @@ def choices(
 
 
 def write_report(run: ResolvedRun, folder: Path, output: Path, claims_path: Path) -> None:
-    """Write the page of the reference verdicts and of the results in `folder` to `output`: one HTML file."""
+    """Write the page of the reference verdicts and of the results in `folder` to `output`: one HTML file.
+
+    Raises:
+        PlumblineError: there is no folder of results or no table of claims, or a file that the page shows is damaged.
+    """
     if not folder.is_dir():
         raise PlumblineError(f"no folder of results at {folder}: run the preset first")
     claims = read_claims(claims_path)

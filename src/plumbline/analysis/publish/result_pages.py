@@ -65,14 +65,22 @@ FILTERS: dict[str, Callable[..., str]] = {
 
 
 def existing(path: Path) -> Path:
-    """Return the path of a file of an experiment; raise PlumblineError where there is none."""
+    """Return the path of a file of an experiment.
+
+    Raises:
+        PlumblineError: there is no such file.
+    """
     if not path.is_file():
         raise PlumblineError(f"{path.parent.name} has no file {path.name} among its reference results")
     return path
 
 
 class ReferenceNumbers:
-    """What templates ask of the reference results."""
+    """What templates ask of the reference results.
+
+    Raises:
+        PlumblineError: a call names a claim, a study, an experiment, a task or a metric that there is not.
+    """
 
     def __init__(self, reference: Path, studies: Iterable[Study]) -> None:
         """Look into the folder `reference`; verdicts are those of the claims of `studies`."""
@@ -284,7 +292,11 @@ class ReferenceNumbers:
         return int((self._values(experiment, metric, task, "last")[method] > level).sum())
 
     def after(self, rounds: int, experiment: str, method: str, task: str, metric: str) -> float:
-        """The mean over seeds after a number of rounds."""
+        """The mean over seeds after a number of rounds.
+
+        Raises:
+            PlumblineError: no such experiment, no means by round of it, or not exactly one such mean.
+        """
         curves = pd.read_parquet(existing(self._home(experiment).curves))
         chosen = curves.query("iteration == @rounds and task == @task and method == @method and metric == @metric")
         if len(chosen) != 1:

@@ -29,7 +29,11 @@ def domain(parameter: Hyperparameter) -> str:
 
 @tables.register("search-space", SpaceOptions)
 def search_space(evidence: Evidence, options: SpaceOptions) -> pd.DataFrame:
-    """Name, bounds and type of domain of each hyperparameter of a search space."""
+    """Name, bounds and type of domain of each hyperparameter of a search space.
+
+    Raises:
+        PlumblineError: the study has no such search space.
+    """
     if options.space not in evidence.spaces:
         raise unknown("search space", options.space, evidence.spaces)
     return pd.DataFrame(

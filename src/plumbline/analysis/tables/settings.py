@@ -75,7 +75,11 @@ def option_value(schema: Json, options: Json, path: str, source: str) -> Any:
 
 
 def value_of(setting: Setting, evidence: Evidence) -> Any:
-    """Return the value in use; raise PlumblineError for an unknown method, task or option."""
+    """Return the value in use.
+
+    Raises:
+        PlumblineError: an unknown method or task, no such option or part of the budget, or an option without a value.
+    """
     if setting.task:
         if setting.task not in evidence.budgets:
             raise unknown("task", setting.task, evidence.budgets)

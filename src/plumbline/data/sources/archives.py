@@ -66,7 +66,11 @@ def text_lines(path: Path) -> list[str]:
 
 
 def text_in(path: Path, content: bytes) -> list[str]:
-    """Return the lines of a text, as `text_lines` does; `path` is for the message."""
+    """Return the lines of a text, as `text_lines` does; `path` is for the message.
+
+    Raises:
+        PlumblineError: the text is a web page.
+    """
     text = content.decode("utf-8-sig", errors="replace")
     if text.lstrip()[:9].lower().startswith(("<!doctype", "<html")):
         raise PlumblineError(f"{path} is a web page: delete it and fetch it again")

@@ -109,7 +109,11 @@ class ConformalOptions(VariantOptions):
 
 
 def in_the_cube(model: ModelOptions) -> ModelOptions:
-    """Return the options of a model; raise ValueError unless its inputs are those of the unit cube."""
+    """Return the options of a model of points in the unit cube.
+
+    Raises:
+        ValueError: the inputs are in other units.
+    """
     if model.inputs != "cube":
         raise ValueError("conformal sets are of points in the unit cube: leave `inputs: cube`")
     return model

@@ -94,7 +94,11 @@ class OfflineMethod(Method):
 
 
 def known_shift(shift: CovariateShift | None) -> CovariateShift:
-    """Return the shift; raise PlumblineError where its densities are unknown."""
+    """Return the shift of a problem whose densities are known.
+
+    Raises:
+        PlumblineError: there is none.
+    """
     if shift is None:
         raise PlumblineError("`density_ratio: oracle` needs a problem with known densities, such as hartmann3-shift")
     return shift

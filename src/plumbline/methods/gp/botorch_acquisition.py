@@ -158,7 +158,11 @@ class BoTorchAcquisitionMethod(IncumbentGPMethod):
             )
 
     def utility(self, surrogate: GP, round: Round) -> AcquisitionFunction:
-        """Return the acquisition function, which says what is wrong with its values."""
+        """Return the acquisition function, which says what is wrong with its values.
+
+        Raises:
+            PlumblineError: the class is of one point and `q` is above 1, or what it made is no acquisition function.
+        """
         path = self.options.acquisition
         if round.q > 1 and issubclass(self.made, AnalyticAcquisitionFunction):
             raise PlumblineError(f"acquisition {path!r} is of one point: for q = {round.q} take one of batches")

@@ -142,6 +142,7 @@ def fit_process(
 
     Raises:
         botorch.exceptions.ModelFittingError: the likelihood is NaN or infinite at the end of every attempt.
+        PlumblineError: observations too large or too small to be squared.
     """
     standardisation = standardisation or standardisation_of(options.box(bounds), Y[:, 0])
     unknowns = unknowns_of(X.shape[-1], options, None if variance is None else variance / standardisation.scale**2)
@@ -216,7 +217,11 @@ def standardised(X: Tensor, Y: Tensor, standardisation: Standardisation) -> Stan
 
 
 def fitted(data: StandardisedData, kernel: Kernel, unknowns: Unknowns) -> GP:
-    """Return the GP of standardised data with its unknown hyperparameters at a maximum; see `fit_process`."""
+    """Return the GP of standardised data with its unknown hyperparameters at a maximum; see `fit_process`.
+
+    Raises:
+        botorch.exceptions.ModelFittingError: the likelihood is NaN or infinite at the end of every attempt.
+    """
     (process,) = fitted_each([data], kernel, unknowns)
     if process is None:
         raise ModelFittingError("the marginal likelihood is NaN or infinite from each of the optimiser's starts")

@@ -119,6 +119,7 @@ def fit_heteroscedastic(X: Tensor, Y: Tensor, bounds: Tensor, options: ModelOpti
 
     Raises:
         botorch.exceptions.ModelFittingError: the likelihood is NaN or infinite at the end of every attempt.
+        PlumblineError: observations too large or too small to be squared.
     """
     groups = group(X, Y)
     if groups.replicated.sum() < 2:

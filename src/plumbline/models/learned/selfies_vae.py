@@ -164,7 +164,12 @@ class SelfiesVAE(nn.Module):
         return Z
 
     def tokens(self, smiles: str) -> list[int]:
-        """Return the tokens of a molecule; raises like `encode`."""
+        """Return the tokens of a molecule.
+
+        Raises:
+            PlumblineError: SELFIES has no string for the molecule, or the string is empty, has unknown symbols, or is
+                too short or too long for the model.
+        """
         string = selfies_of(smiles)
         if string is None:
             raise PlumblineError(f"SELFIES has no string for {smiles[:80]!r}")
