@@ -157,23 +157,35 @@ def test_joint_entropy_is_of_the_cut_law_given_each_optimum(noise: float) -> Non
         assert found == pytest.approx(float(torch.stack(lost).mean()), rel=1e-5)
 
 
+def rejected(process: GP, drawn: Peaks, x: Tensor, noise: float) -> float:
+    """Return the information of draws whose greatest value among the data, `x` and an optimum is at the optimum."""
+    data, lost = process.standardisation.points(process.U), []
+    for place in drawn.X:
+        mean, covariance = restandardised(process, data, x, place.unsqueeze(0))
+        root = torch.linalg.cholesky(covariance + 1e-10 * torch.eye(len(mean)).double())
+        z = torch.randn(60_000, len(mean), generator=Generator().manual_seed(1), dtype=torch.float64)
+        f = mean + z @ root.T
+        left = f[(f[:, -1:] >= f[:, :-1]).all(dim=1), -2]
+        assert len(left) > 500
+        lost.append(0.5 * ((covariance[-2, -2] + noise) / (left.var() + noise)).log())
+    return float(torch.stack(lost).mean())
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize(("n", "greatest", "average"), [(8, 0.12, 0.02), (20, 0.02, 0.005)])
 @pytest.mark.parametrize("noise", NOISES)
-def test_predictive_entropy_is_that_of_draws_whose_optimum_is_there(noise: float) -> None:
-    process = made(8, 2, "matern52", 0, noise=noise)
-    X, drawn = somewhere(6, 1, 2, seed=3), optimum(process)
-    data = process.standardisation.points(process.U)
-    for x, found in zip(X, PredictiveEntropySearch(process, drawn)(X).tolist(), strict=True):
-        lost = []
-        for place in drawn.X:
-            mean, covariance = restandardised(process, data, x, place.unsqueeze(0))
-            root = torch.linalg.cholesky(covariance + 1e-10 * torch.eye(len(mean)).double())
-            z = torch.randn(100_000, len(mean), generator=Generator().manual_seed(1), dtype=torch.float64)
-            f = mean + z @ root.T
-            left = f[(f[:, -1:] >= f[:, :-1]).all(dim=1), -2]
-            assert len(left) > 500
-            lost.append(0.5 * ((covariance[-2, -2] + noise) / (left.var() + noise)).log())
-        assert found == pytest.approx(float(torch.stack(lost).mean()), abs=0.02)
+def test_predictive_entropy_is_about_that_of_draws_whose_optimum_is_there(
+    n: int, greatest: float, average: float, noise: float
+) -> None:
+    """With few data expectation propagation is off at some points by more than the information is on average."""
+    errors = []
+    for seed in range(4):
+        process = made(n, 2, "matern52", seed, noise=noise)
+        X, drawn = somewhere(6, 1, 2, seed=3), optimum(process)
+        found = PredictiveEntropySearch(process, drawn)(X).tolist()
+        errors += [abs(ours - rejected(process, drawn, x, noise)) for x, ours in zip(X, found, strict=True)]
+    assert max(errors) < greatest
+    assert sum(errors) / len(errors) < average
 
 
 def test_where_the_optimum_was_drawn_nothing_is_no_number() -> None:
