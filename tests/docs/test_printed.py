@@ -1,5 +1,6 @@
 """What the guide prints as the output of a command, and the cost that pages state, are what the commands say."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from plumbline.cli.app import read_plan
 from plumbline.cli.main import main
-from plumbline.study.costs import estimates
+from plumbline.study.costs import Estimate, estimates
 
 ROOT = Path(__file__).parents[2]
 RUNNING = (ROOT / "docs" / "guide" / "running.md").read_text(encoding="utf-8")
@@ -39,11 +40,16 @@ def test_the_guide_has_outputs() -> None:
     assert {line.split()[1] for line, _ in PRINTED} == {"compare", "seeds"}
 
 
+def planned(preset: str, *besides: str) -> list[Estimate]:
+    """Estimates of a preset's experiments, of its models, and of `all`, where nothing has been run yet."""
+    files = [str(ROOT / "config" / f"{name}.yaml") for name in ("config", preset)]
+    return estimates(read_plan(",".join([*files, *besides])).run, Path("nowhere"), Path("nowhere"))
+
+
 @pytest.fixture(scope="module")
 def hours() -> dict[str, float]:
-    """Core-hours of the desk preset's experiments, of its models, and of `all`, where nothing has been run yet."""
-    plan = read_plan(",".join(str(ROOT / "config" / name) for name in ("config.yaml", "desk.yaml")))
-    return {one.name: one.cpu_hours for one in estimates(plan.run, Path("nowhere"), Path("nowhere"))}
+    """Core-hours at desk scale."""
+    return {one.name: one.cpu_hours for one in planned("desk")}
 
 
 @pytest.mark.parametrize(
@@ -60,3 +66,11 @@ def test_the_cost_of_desk(file: str, pattern: str, hours: dict[str, float]) -> N
     atlas = sum(cost for name, cost in hours.items() if name.startswith("ATLAS-"))
     for stated, cost in zip(found.groups(), (hours["all"], atlas), strict=False):
         assert int(stated) == pytest.approx(cost, rel=0.05)
+
+
+@pytest.mark.parametrize("studies", re.findall(r"^\| ([a-z, ]+) \| [\d,]+ \|", RUNNING, re.MULTILINE))
+def test_the_cost_at_the_papers_scale(studies: str) -> None:
+    row = re.search(rf"^\| {studies} \| ([\d,]+) \| ([\d,]+).* \| ([\d,]+) \|$", RUNNING, re.MULTILINE)
+    every = planned("paper", json.dumps({"studies": studies.split(", ")}))[-1]
+    stated = [int(number.replace(",", "")) for number in row.groups()] if row else []
+    assert stated == pytest.approx([every.trials, every.cpu_hours, every.unknown], rel=0.05)

@@ -49,7 +49,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "partly": "Some parts hold and none fails; or all that were run hold, and others were not run.",
         "mixed": "Some parts hold and others fail.",
         "not reproduced": "No part holds, and at least one fails.",
-        "smaller than published": "No part fails; effects of the published size are excluded, not all smaller ones.",
+        "smaller than published": "No part fails; effects as large as published are excluded, but not all smaller.",
         "too small to matter": "No part holds or fails, and in every part an effect that matters is excluded.",
         "inconclusive at this scale": "None of the above: these data cannot tell.",
         "cannot fail": "The claim is true of any data, so no experiment can refute it.",

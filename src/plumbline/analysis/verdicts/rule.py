@@ -78,7 +78,7 @@ def judgements(results: Sequence[PartResult], name: str) -> list[Judgement]:
     """Return what is made of each part of a family of tests.
 
     Holding, failing, the published size and the effect that matters are four families, each corrected by Holm's method
-    for all its parts, but those that could not end that way at a ceiling or on the floor, or without a size.
+    for all its parts but those that cannot end that way: at a ceiling, on the floor, or without a size.
 
     Args:
         results: of the parts.

@@ -13,8 +13,8 @@ from plumbline.models.algebra import cholesky_vjp
 from plumbline.models.gp.process import GP
 
 LEAST_OF_CONDITIONAL = 1e-8
-"""What is added to variances of f so that they have a Cholesky factor: given its values at the data always, at the data
-where there is none without."""
+"""What is added to variances of f so that they have a Cholesky factor: always where f is given at the data, and at the
+data itself if there is no factor otherwise."""
 
 
 @dataclass(frozen=True)
