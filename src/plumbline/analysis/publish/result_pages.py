@@ -236,15 +236,15 @@ class ReferenceNumbers:
 
     def final_mean(self, experiment: str, method: str, metric: str, task: str = "") -> float:
         """The mean over seeds of the final values of runs."""
-        return float(self._values(experiment, metric, task, "last")[method].mean())
+        return float(self._values(experiment, metric, task, "last", method)[method].mean())
 
     def final_median(self, experiment: str, method: str, metric: str, task: str = "") -> float:
         """The median over seeds of the final values of runs."""
-        return float(self._values(experiment, metric, task, "last")[method].median())
+        return float(self._values(experiment, metric, task, "last", method)[method].median())
 
     def over_rounds(self, experiment: str, method: str, metric: str, task: str = "") -> float:
         """The mean over seeds and rounds."""
-        return float(self._values(experiment, metric, task, "mean")[method].mean())
+        return float(self._values(experiment, metric, task, "mean", method)[method].mean())
 
     def diff(
         self, experiment: str, method: str, baseline: str, task: str = "", metric: str = "", of: str = "last"
@@ -254,10 +254,7 @@ class ReferenceNumbers:
         Raises:
             PlumblineError: no runs of the two.
         """
-        values = self._values(experiment, metric, task, of)
-        for name in (method, baseline):
-            if name not in values:
-                raise unknown("method", name, values.columns)
+        values = self._values(experiment, metric, task, of, method, baseline)
         return _mean_of((values[method] - values[baseline]).dropna(), experiment, task, metric, method, baseline)
 
     def two_searches(self, own: str, shared: str, method: str, baseline: str, task: str = "") -> TwoSearches:
@@ -269,12 +266,13 @@ class ReferenceNumbers:
             method, baseline: methods of the difference.
             task: that both have; the only one if empty.
         """
-        values = self._values(own, "", task, "last"), self._values(shared, "", task, "last")
-        first = values[0] if baseline in values[0] else values[1]
+        own_search = self._values(own, "", task, "last", method)
+        one_for_all = self._values(shared, "", task, "last", f"{method}-informed", f"{baseline}-informed")
+        with_baseline = own_search if baseline in own_search else self._values(shared, "", task, "last", baseline)
         apart = pd.DataFrame(
             {
-                "own": values[0][method] - first[baseline],
-                "shared": values[1][f"{method}-informed"] - values[1][f"{baseline}-informed"],
+                "own": own_search[method] - with_baseline[baseline],
+                "shared": one_for_all[f"{method}-informed"] - one_for_all[f"{baseline}-informed"],
             }
         ).dropna()
         apart["change"] = apart["own"] - apart["shared"]
@@ -284,12 +282,12 @@ class ReferenceNumbers:
 
     def ahead(self, experiment: str, method: str, baseline: str, task: str = "", metric: str = "") -> int:
         """The number of seeds in which a method ends with a higher value than another."""
-        values = self._values(experiment, metric, task, "last")
+        values = self._values(experiment, metric, task, "last", method, baseline)
         return int((values[method] > values[baseline]).sum())
 
     def above(self, experiment: str, method: str, level: float, task: str = "", metric: str = "") -> int:
         """The number of seeds in which a method ends above a level."""
-        return int((self._values(experiment, metric, task, "last")[method] > level).sum())
+        return int((self._values(experiment, metric, task, "last", method)[method] > level).sum())
 
     def after(self, rounds: int, experiment: str, method: str, task: str, metric: str) -> float:
         """The mean over seeds after a number of rounds.
@@ -350,8 +348,12 @@ class ReferenceNumbers:
         metric = metric or columns[list(columns).index("seeds") + 1]
         return self.cell(experiment, metric + kind, **({"task": task} if task else {}), method=method)
 
-    def _values(self, experiment: str, metric: str, task: str, of: str) -> pd.DataFrame:
-        """One row per seed and one column per method: of the only metric and the only task where none is named."""
+    def _values(self, experiment: str, metric: str, task: str, of: str, *methods: str) -> pd.DataFrame:
+        """One row per seed and one column per method: of the only metric and the only task where none is named.
+
+        Raises:
+            PlumblineError: no such metric or task, several and none is named, or one of `methods` has no runs of it.
+        """
         chosen = self._runs(experiment)
         for name, value in (("metric", metric), ("task", task)):
             known = sorted(chosen[name].unique())
@@ -360,7 +362,11 @@ class ReferenceNumbers:
             if not value and len(known) > 1:
                 raise PlumblineError(f"say which {name} of {experiment}: {', '.join(known)}")
             chosen = chosen[chosen[name] == (value or known[0])]
-        return chosen.pivot_table(index="seed", columns="method", values=of)
+        values = chosen.pivot_table(index="seed", columns="method", values=of)
+        for method in methods:
+            if method not in values:
+                raise unknown("method", method, values.columns)
+        return values
 
 
 def _mean_of(apart: pd.Series, *name: str) -> Estimate:
