@@ -64,6 +64,22 @@ def on(function: Function) -> Callable[[Array, list[int]], tuple[Array, Array]]:
     return lambda X, rows: function(X)
 
 
+@given(powers=st.lists(st.integers(-60, 60), min_size=3, max_size=3), function=st.sampled_from(FUNCTIONS))
+def test_units_change_no_digit(powers: list[int], function: Function) -> None:
+    """Of variables in powers of two, each its own."""
+    units = np.exp2(powers)
+
+    def in_units(X: Array, rows: list[int]) -> tuple[Array, Array]:
+        values, gradients = function(X / units)
+        return values, gradients / units
+
+    plain = minimise(on(function), starts_of(3), 0.0, 1.0)
+    minima = minimise(in_units, starts_of(3) * units, 0.0, units, units)
+    np.testing.assert_array_equal(minima.points / units, plain.points)
+    np.testing.assert_array_equal(minima.values, plain.values)
+    assert minima.status == plain.status
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 5, 20])
 @pytest.mark.parametrize("function", FUNCTIONS)

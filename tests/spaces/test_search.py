@@ -11,7 +11,7 @@ from torch import Size, Tensor
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.options import parse
-from plumbline.spaces.box import Box, Climbs, batches, batches_around, climb, climb_each, uniform
+from plumbline.spaces.box import Box, Climbs, batches, batches_around, climb, climb_each, uniform, units_of
 from plumbline.spaces.search import AroundIncumbent, EarlyStopping, MultiStart, Neighbourhood, SearchOptions, inside
 from plumbline.spaces.table import Table, best_rows
 from plumbline.spaces.with_gradient import Differentiated
@@ -206,7 +206,9 @@ def test_searches_that_climb_together_end_where_each_would_alone(model: SingleTa
     searches = []
     for i in range(4):
         region = SQUARE + 0.1 * i * torch.tensor([[1.0], [-1.0]], dtype=torch.float64)
-        searches.append(Climbs(Hills(model, 0.2 * i), uniform(region, 6, generator).unsqueeze(1), region))
+        searches.append(
+            Climbs(Hills(model, 0.2 * i), uniform(region, 6, generator).unsqueeze(1), region, units_of(SQUARE))
+        )
     together = climb_each(searches, 50, patience)
     for search, (ends, values) in zip(searches, together, strict=True):
         own, own_values = climb(search, 50, patience)

@@ -85,6 +85,13 @@ class TestMean:
         found = Mean(np.array([0.1, 0.1 + 1e-17, 0.3 - 0.2, 0.1]), "a")
         assert found.error == 0.0
 
+    @given(value=st.floats(1e-6, 1e6), seeds=st.integers(5, 40))
+    def test_a_constant_at_a_threshold_is_not_beyond_it(self, value: float, seeds: int) -> None:
+        """The mean of twenty times .9 is less than .9 by rounding."""
+        found = Mean(np.full(seeds, value), "a")
+        assert found.p_above(value) == found.p_below(value) == 1.0
+        assert found.p_above(value * (1 - 1e-9)) == found.p_below(value * (1 + 1e-9)) == 0.5**seeds
+
     def test_one_stuck_run_of_four_shows_nothing(self) -> None:
         """Three zeros and a one: most resamples that lack the one have no spread."""
         found = Mean(np.array([0.0, 0.0, 0.0, 1.0]), "a")

@@ -71,6 +71,12 @@ def test_rounds_are_rounded_down(share: float, rounds: int) -> None:
     assert found["last"].tolist() == values[:, INITIAL + rounds - 1].tolist()
 
 
+@given(rounds=st.integers(1, 500), percent=st.integers(1, 100))
+def test_hundredths_are_rounded_down_without_error(rounds: int, percent: int) -> None:
+    rows = pd.DataFrame({"iteration": range(rounds + 1)})
+    assert shorten(rows, percent / 100)["iteration"].max() == rounds * percent // 100
+
+
 def test_the_initial_design_stays() -> None:
     values = np.random.default_rng(0).uniform(size=(2, INITIAL + ROUNDS))
     assert shorten(rows_of(values), 0.01)["evaluation"].tolist() == [*range(INITIAL)] * 2

@@ -24,6 +24,7 @@ from plumbline.core.nested import merge
 from plumbline.statistics.inference import TAIL
 from plumbline.statistics.over_seeds import SHARES
 from plumbline.study.plan import Plan, load_plan
+from plumbline.study.resolved import pairs
 from plumbline.study.settings import Config, read_config, summary_folder
 from plumbline.trainers.online_lda import OnlineLdaOptions
 
@@ -144,19 +145,25 @@ def test_claims_speak_of_trials_that_there_are(plans: dict[str, Plan]) -> None:
             assert paper.complete, name
 
 
+def whole_grid(plan: Plan, name: str) -> set[tuple[str, str]]:
+    """Return the (task, method) of an experiment at any preset."""
+    grids = plan.study_of(name).experiments[name].grids()
+    return {pair for blocks in grids.values() for block in blocks for pair in pairs(plan.library, block)}
+
+
 @pytest.mark.slow
 def test_every_claim_can_be_judged(plans: dict[str, Plan]) -> None:
     """From runs of chance: no statistic, option or range stumbles."""
     plan, rng = plans["paper"], np.random.default_rng(0)
 
     def drawn(experiment: str) -> ExperimentRuns:
-        here = plan.whole_grid(experiment)
+        here = whole_grid(plan, experiment)
         asked = dict.fromkeys(
             run
             for claim in plan.study_of(experiment).claims.values()
             for names in claim.evidence
             if experiment in names
-            for found in [runnable_tests(claim, {pair for name in names for pair in plan.whole_grid(name)})]
+            for found in [runnable_tests(claim, {pair for name in names for pair in whole_grid(plan, name)})]
             if found is not None
             for run in found.runs
             if run[:2] in here
@@ -200,10 +207,10 @@ def test_seeds_are_enough_to_decide_about_a_claim(plans: dict[str, Plan], preset
 def test_every_method_and_task_is_used(plans: dict[str, Plan]) -> None:
     """Of public libraries some configurations are for comparisons of one's own."""
     plan = plans["paper"]
-    pairs = {pair for name in plan.names() for pair in plan.whole_grid(name)}
+    used = {pair for name in plan.names() for pair in whole_grid(plan, name)}
     libraries = yaml.safe_load(Path("config/methods/peers.yaml").read_text(encoding="utf-8"))
-    assert set(plan.library.methods) == {method for _, method in pairs} | set(libraries)
-    assert set(plan.library.tasks) == {task for task, _ in pairs}
+    assert set(plan.library.methods) == {method for _, method in used} | set(libraries)
+    assert set(plan.library.tasks) == {task for task, _ in used}
 
 
 def test_differences_to_the_plain_method_are_to_its_own(plans: dict[str, Plan]) -> None:

@@ -14,9 +14,10 @@ from torch import Size, Tensor
 
 from plumbline.acquisition.draws import Draws, KnownDraws, draws_at, normal_draws
 from plumbline.acquisition.smooth_maximum import log_fat_relu, smooth_least
+from plumbline.core.units import usual_unit
 from plumbline.models.gp.process import GP
 from plumbline.models.posterior import GaussianProcess
-from plumbline.spaces.with_gradient import Differentiated, rescaling
+from plumbline.spaces.with_gradient import Differentiated
 
 Integrand = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Maps draws of f, `b x q x S`, to acquisition values, `b`, and their derivatives in the draws, `b x q x S`."""
@@ -151,7 +152,7 @@ def batch_expected_improvement(best: Tensor, unit: float = 1.0) -> Integrand:
 def batch_probability_of_improvement(best: Tensor, unit: float = 1.0) -> Integrand:
     """Return the mean of `max_j 1[f_j > best]`, with a narrow sigmoid in place of the step; Wilson et al. (2017)."""
 
-    tau = TAU_STEP / rescaling(unit)
+    tau = TAU_STEP * float(usual_unit(unit))
 
     def chance(greatest: Tensor) -> tuple[Tensor, Tensor]:
         step = torch.sigmoid((greatest - best) / tau)
@@ -180,7 +181,7 @@ def log_batch_improvement(best: Tensor, unit: float = 1.0) -> Integrand:
         best: greatest f so far, for all draws or for each, `S`.
         unit: unit of f, for the width of the smoothing.
     """
-    tau = TAU_RELU / rescaling(unit)
+    tau = TAU_RELU * float(usual_unit(unit))
 
     def value(f: Tensor) -> tuple[Tensor, Tensor]:
         v, slopes = log_fat_relu((f - best).div_(tau))

@@ -68,6 +68,7 @@ def minimise(
     starts: ArrayLike,
     lower: ArrayLike,
     upper: ArrayLike,
+    units: ArrayLike = 1.0,
     maxiter: int = 15_000,
     memory: int = 10,
     ftol: float = 1e7 * EPSILON,
@@ -81,32 +82,36 @@ def minimise(
         value_and_gradient: the functions; called with the rows that have not ended.
         starts: `m x k`; those outside the box are moved to its nearest point.
         lower, upper: bounds: `m x k`, `k` for all rows, or one for all variables; infinite where there is none.
+        units: lengths in which steps and gradients are measured, of such a shape. The first step of a row is no longer
+            than one of them. Powers of two change no digit of what is evaluated.
         maxiter: greatest number of iterations of a row.
         memory: number of steps that the approximation of the Hessian matrix is made of.
         ftol: a row has converged when an iteration lowers its value by no more than this share of the value, or of 1
             where the value is smaller than 1.
-        pgtol: a row has converged when no element of its projected gradient is larger.
+        pgtol: a row has converged when no element of its projected gradient, per unit, is larger.
 
     Raises:
         ValueError: a lower bound is above the upper one.
     """
     starts = np.asarray(starts, np.float64)
-    low, high = (np.array(np.broadcast_to(bound, starts.shape), np.float64, order="C") for bound in (lower, upper))
+    sides = (lower, upper, units)
+    low, high, units = (np.array(np.broadcast_to(side, starts.shape), np.float64, order="C") for side in sides)
     if (low > high).any():
         raise ValueError("L-BFGS-B: a lower bound is above the upper one")
-    points = starts.clip(low, high)
-    rows = _rows(points, low, high, maxiter, memory, ftol / EPSILON, pgtol)
+    points = starts.clip(low, high) / units
+    rows = _rows(points, low / units, high / units, maxiter, memory, ftol / EPSILON, pgtol)
     going = list(range(len(points)))
     while going:
         # Copies, since the routine writes into points and gradients.
         at = points[going]
-        values, gradients = value_and_gradient(at, going)
-        gradients = np.array(gradients, np.float64)
+        values, gradients = value_and_gradient(at * units[going], going)
+        gradients = np.array(gradients, np.float64) * units[going]
         finite = np.isfinite(values) & np.isfinite(gradients).all(-1)
         evaluated = zip(going, at, values.tolist(), gradients, finite.tolist(), strict=True)
         going = [i for i, x, value, gradient, fine in evaluated if rows[i].advance(Iterate(x, value, gradient), fine)]
-    ends = np.array([row.reached.point for row in rows]).reshape(points.shape)
-    return Minima(ends, np.array([row.reached.value for row in rows]), [row.status for row in rows])
+    ends = np.array([row.reached.point for row in rows]).reshape(points.shape) * units
+    # Rounding must not carry an end across a bound.
+    return Minima(ends.clip(low, high), np.array([row.reached.value for row in rows]), [row.status for row in rows])
 
 
 def parabolic(reached: Iterate, point: Array) -> Iterate:

@@ -20,7 +20,10 @@ class SetPredictive(Protocol):
         ...
 
     def covers(self, y: Tensor, alpha: float) -> Tensor:
-        """Return the probability that the set of level `1 - alpha` contains `y`: 0 or 1 unless the set is random."""
+        """Return the probability that the set of level `1 - alpha` contains `y`: 0 or 1 unless the set is random.
+
+        Of sets of single outcomes it is the mean over them.
+        """
         ...
 
     def width(self, alpha: float) -> Tensor:

@@ -8,9 +8,13 @@ SUMMARIES = ("last", "mean", "median")
 """Of the rounds after the initial design; the last one may be the initial design where there are no rounds."""
 
 
+ROUNDING = 1e-9
+"""Error of a share of a number of rounds, as .29 of 100."""
+
+
 def shorten(rows: pd.DataFrame, share: float) -> pd.DataFrame:
     """Return the rows of the first rounds, a share of them, rounded down; the initial design stays."""
-    return rows[rows["iteration"] <= share * rows["iteration"].max()]
+    return rows[rows["iteration"] <= share * rows["iteration"].max() + ROUNDING]
 
 
 def summarise(rows: pd.DataFrame, metric: str) -> pd.DataFrame:

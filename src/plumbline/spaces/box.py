@@ -16,6 +16,7 @@ from torch import Generator, Tensor
 
 from plumbline.core.history import History
 from plumbline.core.lbfgsb import Array, minimise
+from plumbline.core.units import usual_unit
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import EarlyStopping, MultiStart, Neighbourhood, SearchOptions
 from plumbline.spaces.with_gradient import Differentiated, evaluation_of, in_usual_units
@@ -24,6 +25,11 @@ from plumbline.spaces.with_gradient import Differentiated, evaluation_of, in_usu
 def uniform(bounds: Tensor, n: int, generator: Generator) -> Tensor:
     """Return `n x d` independent uniform points in `bounds` (`2 x d`)."""
     return bounds[0] + (bounds[1] - bounds[0]) * torch.rand(n, bounds.shape[1], generator=generator, dtype=bounds.dtype)
+
+
+def units_of(bounds: Tensor) -> Tensor:
+    """Return the lengths, `d`, in which steps are measured in the box `bounds` (`2 x d`) and in its parts."""
+    return torch.from_numpy(usual_unit(bounds[1] - bounds[0]))
 
 
 def batches(bounds: Tensor, n: int, q: int, seed: int) -> Tensor:
@@ -62,11 +68,13 @@ class Climbs(NamedTuple):
         acquisition: the function.
         starts: `r x q x d`.
         bounds: `2 x d`.
+        units: lengths in which steps are measured, `d`; see `Box`.
     """
 
     acquisition: AcquisitionFunction
     starts: Tensor
     bounds: Tensor
+    units: Tensor
 
 
 Ends = tuple[Tensor, Tensor]
@@ -91,7 +99,7 @@ def climb_each(searches: Sequence[Climbs], maxiter: int, patience: float | None 
     """
     acquisitions = [search.acquisition for search in searches if isinstance(search.acquisition, Differentiated)]
     if len(acquisitions) < len(searches):
-        return [_climb_in_botorch(search, maxiter) for search in searches]
+        return [climb_in_botorch(search, maxiter) for search in searches]
     starts = torch.stack([search.starts for search in searches])
     m, r, q, d = starts.shape
     evaluation = evaluation_of(acquisitions, r)
@@ -103,9 +111,10 @@ def climb_each(searches: Sequence[Climbs], maxiter: int, patience: float | None 
             gradient = gradient.masked_fill(lost(stops, r, rows, value)[:, None, None], 0.0)
         return -value.numpy(), -gradient.flatten(1).numpy()
 
-    bounds = torch.stack([search.bounds for search in searches]).repeat_interleave(r, 0).repeat(1, 1, q).numpy()
+    limits = torch.stack([torch.cat([search.bounds, search.units.unsqueeze(0)]) for search in searches])
+    low, high, units = limits.repeat_interleave(r, 0).repeat(1, 1, q).numpy().swapaxes(0, 1)
     with torch.no_grad():
-        ends = minimise(loss, starts.view(m * r, -1).numpy(), bounds[:, 0], bounds[:, 1], maxiter)
+        ends = minimise(loss, starts.view(m * r, -1).numpy(), low, high, units, maxiter)
     values = -torch.from_numpy(ends.values)
     return list(zip(torch.from_numpy(ends.points).view_as(starts), values.view(m, r), strict=True))
 
@@ -124,13 +133,30 @@ def lost(stops: Sequence[EarlyStopping], climbs: int, rows: list[int], values: T
     return torch.cat([stops[search].lost(part, new) for (search, part), new in zip(own, parts, strict=True)])
 
 
-def _climb_in_botorch(climbs: Climbs, maxiter: int) -> Ends:
-    low, high = climbs.bounds
-    return gen_candidates_scipy(climbs.starts, climbs.acquisition, low, high, options={"maxiter": maxiter})
+def climb_in_botorch(climbs: Climbs, maxiter: int) -> Ends:
+    """Return the ends of BoTorch's L-BFGS-B, which takes all climbs for one function and autograd for its gradient."""
+
+    def in_units(X: Tensor) -> Tensor:
+        return climbs.acquisition(X * units)
+
+    units, options = climbs.units, {"maxiter": maxiter}
+    acquisition = climbs.acquisition if bool((units == 1).all()) else in_units
+    X, values = gen_candidates_scipy(climbs.starts / units, acquisition, *climbs.bounds / units, options=options)
+    return X * units, values
 
 
 class Box(Space):
-    """All points between lower and upper bounds; any of them may be queried again."""
+    """All points between lower and upper bounds; any of them may be queried again.
+
+    Args:
+        bounds: `2 x d`.
+        units: `d`, lengths in which climbs measure steps and gradients; by default those that suit the box. A part of a
+            box has the units of the whole, where models vary.
+    """
+
+    def __init__(self, bounds: Tensor, units: Tensor | None = None) -> None:
+        super().__init__(bounds)
+        self.units = units_of(bounds) if units is None else units
 
     def draw(self, n: int, history: History, generator: Generator) -> Tensor:
         """Return `n x d` independent uniform points."""
@@ -146,7 +172,7 @@ class Box(Space):
 
     def within(self, region: Tensor, history: History, least: int) -> "Box":
         """Return the region, which is already inside the box."""
-        return Box(region)
+        return Box(region, self.units)
 
     def ends(self, acquisition: AcquisitionFunction, search: MultiStart) -> Tensor:
         """Return the end of each climb, `r x q x d`, the best first.
@@ -171,7 +197,7 @@ class Box(Space):
             options={"seed": search.seed, "nonnegative": nonnegative},
             generator=generator,
         )
-        return Climbs(acquisition, starts, self.bounds)
+        return Climbs(acquisition, starts, self.bounds, self.units)
 
     def without(self, X: Tensor) -> Self:
         """Return the box."""

@@ -34,16 +34,17 @@ class InformedBox(Box):
         bounds: `2 x d`.
         model: posterior of f, with one outcome.
         incumbent: `d`, anywhere; cut to the box.
+        units: see `Box`.
     """
 
-    def __init__(self, bounds: Tensor, model: Model, incumbent: Tensor) -> None:
-        super().__init__(bounds)
+    def __init__(self, bounds: Tensor, model: Model, incumbent: Tensor, units: Tensor | None = None) -> None:
+        super().__init__(bounds, units)
         self.model = model
         self.incumbent = incumbent.clamp(*bounds)
 
     def within(self, region: Tensor, history: History, least: int) -> "InformedBox":
         """Return the region, with the same posterior."""
-        return InformedBox(region, self.model, self.incumbent)
+        return InformedBox(region, self.model, self.incumbent, self.units)
 
     def climbs(self, acquisition: AcquisitionFunction, search: MultiStart) -> Climbs:
         """Return the climbs of a search; arguments of `ends`. Another neighbourhood has no effect."""
@@ -51,7 +52,7 @@ class InformedBox(Box):
         kinds = self.raw_samples(search.q, search.options.raw_samples, search.seed)
         with torch.no_grad():
             values = [acquisition(samples).nan_to_num(nan=-torch.inf) for samples in kinds]
-        return Climbs(acquisition, in_turn(kinds, values)[: search.options.restarts], self.bounds)
+        return Climbs(acquisition, in_turn(kinds, values)[: search.options.restarts], self.bounds, self.units)
 
     def raw_samples(self, q: int, n: int, seed: int) -> list[Tensor]:
         """Return `n` batches of each kind in all: everywhere, around the incumbent, and maximisers of samples."""

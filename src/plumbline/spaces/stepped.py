@@ -36,13 +36,13 @@ class Stepped(Box):
         steps: `d`, 0 for continuous inputs; counted from the lower bounds.
     """
 
-    def __init__(self, bounds: Tensor, steps: Tensor) -> None:
-        """Create the space of the points on `steps` (`d`) in `bounds` (`2 x d`).
+    def __init__(self, bounds: Tensor, steps: Tensor, units: Tensor | None = None) -> None:
+        """Create the space of the points on `steps` (`d`) in `bounds` (`2 x d`); `units` as in `Box`.
 
         Raises:
             PlumblineError: the upper bound of a stepped input is on no step.
         """
-        super().__init__(bounds)
+        super().__init__(bounds, units)
         number = (bounds[1] - bounds[0]) / steps.where(steps > 0, torch.inf)
         if (wrong := (number - number.round()).abs() > NEARLY * number.clamp_min(1.0)).any():
             i = int(wrong.nonzero()[0])
@@ -67,7 +67,7 @@ class Stepped(Box):
         none = first > last
         middle = ((low + high) / 2).round()
         ends = self.bounds[0] + wide * torch.stack([middle.where(none, first), middle.where(none, last)])
-        return Stepped(ends.where(self.steps > 0, region), self.steps)
+        return Stepped(ends.where(self.steps > 0, region), self.steps, self.units)
 
     def ends(self, acquisition: AcquisitionFunction, search: MultiStart) -> Tensor:
         """Return the end of each climb, rounded to the nearest steps, `r x q x d`, the best first."""

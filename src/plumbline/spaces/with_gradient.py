@@ -1,6 +1,5 @@
 """Acquisition functions with hand-written gradients."""
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from itertools import groupby
@@ -10,14 +9,7 @@ import torch
 from botorch.acquisition import AcquisitionFunction
 from torch import Tensor
 
-LEAST_UNIT, MOST_UNIT = 1e-6, 1e9
-"""Units between which the absolute tolerances of searches do no harm."""
-
-
-def rescaling(unit: float) -> float:
-    """Return the factor, a power of two, that brings values in a unit near 1; it is 1 for usual units."""
-    return 1.0 if LEAST_UNIT <= unit <= MOST_UNIT else 2.0 ** -round(math.log2(unit))
-
+from plumbline.core.units import usual_unit
 
 ClimbEvaluation = Callable[[Tensor, Sequence[int]], tuple[Tensor, Tensor]]
 """Maps `p x q x d` points, and the numbers of their climbs, ascending, to values, `p`, and gradients, `p x q x d`."""
@@ -85,28 +77,45 @@ class _ByHand(torch.autograd.Function):
         return grad_value[..., None, None] * gradient, None
 
 
-class _Rescaled(Differentiated):
-    """An acquisition function times a factor."""
+class _Rescaled(AcquisitionFunction):
+    """An acquisition function divided by a unit."""
 
-    def __init__(self, acquisition: Differentiated, factor: float) -> None:
+    def __init__(self, acquisition: AcquisitionFunction, unit: float) -> None:
         super().__init__(acquisition.model)
-        self.acquisition, self.factor, self.nonnegative = acquisition, factor, acquisition.nonnegative
+        self.acquisition, self.divisor = acquisition, unit
+
+    def forward(self, X: Tensor) -> Tensor:
+        return self.acquisition(X) / self.divisor
+
+
+class _RescaledByHand(Differentiated):
+    """An acquisition function with a hand-written gradient, divided by a unit."""
+
+    def __init__(self, acquisition: Differentiated, unit: float) -> None:
+        super().__init__(acquisition.model)
+        self.acquisition, self.divisor, self.nonnegative = acquisition, unit, acquisition.nonnegative
 
     def set_X_pending(self, X_pending: Tensor | None = None) -> None:  # noqa: N802
         self.acquisition.set_X_pending(X_pending)
 
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         value, gradient = self.acquisition.value_and_gradient(X)
-        return self.factor * value, self.factor * gradient
+        return value / self.divisor, gradient / self.divisor
 
     def values(self, X: Tensor) -> Tensor:
-        return self.factor * self.acquisition.values(X)
+        return self.acquisition.values(X) / self.divisor
 
 
 def in_usual_units(acquisition: AcquisitionFunction) -> AcquisitionFunction:
-    """Return an acquisition function with the same maximiser whose values the tolerances of a search suit."""
-    factor = rescaling(acquisition.unit) if isinstance(acquisition, Differentiated) else 1.0
-    return acquisition if factor == 1.0 else _Rescaled(acquisition, factor)
+    """Return an acquisition function with the same maximiser whose values the tolerances of a search suit.
+
+    Its `unit`, where it has one, says what its values are measured in.
+    """
+    measured = getattr(acquisition, "unit", 1.0)
+    unit = float(usual_unit(measured)) if isinstance(measured, float) else 1.0
+    if unit == 1.0:
+        return acquisition
+    return (_RescaledByHand if isinstance(acquisition, Differentiated) else _Rescaled)(acquisition, unit)
 
 
 def evaluation_of(acquisitions: Sequence[Differentiated], climbs: int) -> ClimbEvaluation:

@@ -14,7 +14,7 @@ from plumbline.statistics.inference import POWER, TAIL, Inference
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-13
-"""Values that differ by less than this, in units of the greatest, are one value."""
+"""Values that differ by less than this, in units of the greatest, are one value, and so are a value and a threshold."""
 
 
 class Mean(Inference):
@@ -74,7 +74,8 @@ class Mean(Inference):
             return 1.0
         away = sign * (self.value - threshold)
         if self.error == 0:
-            return p_of_constant(away, self.n)
+            one = abs(away) <= ROUNDING * max(abs(self.value), abs(threshold))
+            return p_of_constant(0.0 if one else away, self.n)
         return float(p_of_score(away / self.error, sign * self.scores, self.n))
 
     def beyond(self, threshold: float) -> Array:

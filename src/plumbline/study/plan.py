@@ -189,15 +189,6 @@ class Plan:
         experiment = self._scaled[name]
         return {pair for block in experiment.grid for pair in pairs(self.library, block)} if experiment else set()
 
-    def whole_grid(self, name: str) -> set[tuple[str, str]]:
-        """Return the (task, method) of experiment `name` at any preset.
-
-        Raises:
-            PlumblineError: a name that is in no YAML file.
-        """
-        grids = self.study_of(name).experiments[name].grids()
-        return {pair for blocks in grids.values() for block in blocks for pair in pairs(self.library, block)}
-
     def _seeds_per_job(self, spec: TrialSpec) -> int | None:
         sizes = [size for size in (self.config.chunk, job_resources(self.library, spec).seeds_per_job) if size]
         return min(sizes, default=None)

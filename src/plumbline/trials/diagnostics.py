@@ -15,7 +15,9 @@ from plumbline.methods.base import Method, Predictor, Proposal
 
 
 def assess(forecast: SetPredictive, Y: Tensor, F: Tensor, alphas: Sequence[float]) -> dict[str, Tensor]:
-    """Return scores and coverage of forecasts, one row per point; with several outcomes, those of the joint forecasts.
+    """Return scores and coverage of forecasts, one row per point.
+
+    Several outcomes have joint scores. Coverage is that of their joint set, or the mean over sets of single outcomes.
 
     Args:
         forecast: made before the observations.

@@ -70,6 +70,7 @@ class ExactPenalty(SumOverOutcomes):
             for role, rate in zip(roles, rates, strict=True)
         ]
         super().__init__(processes, parts)
+        self.unit = scale
         self.roles, self.sqrt_beta, self.rates = roles, sqrt_beta, rates
 
     def polished(self, X: Tensor, box: Tensor) -> Tensor:

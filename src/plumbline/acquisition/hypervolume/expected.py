@@ -15,6 +15,7 @@ from plumbline.acquisition.draws import Draws, KnownDraws, draws_at, normal_draw
 from plumbline.acquisition.hypervolume.improvement import free_cells
 from plumbline.acquisition.hypervolume.smooth import OfOutcomes, cells_between, log_hypervolume_improvement
 from plumbline.acquisition.monte_carlo import PRUNING
+from plumbline.core.units import usual_unit
 from plumbline.models.botorch_model import ProcessModel
 from plumbline.models.gp.process import GP
 from plumbline.spaces.with_gradient import Differentiated
@@ -37,6 +38,7 @@ class OutcomesAcquisition(Differentiated):
 
     Attributes:
         processes: a GP per outcome, m of them.
+        units: units of the outcomes in the integrand, `m`, in which smooth minima are as narrow for each.
         integrand: integrand of the acquisition function.
     """
 
@@ -45,6 +47,7 @@ class OutcomesAcquisition(Differentiated):
     def __init__(self, processes: Sequence[GP]) -> None:
         super().__init__(ProcessModel(*processes))
         self.processes = processes
+        self.units = torch.from_numpy(usual_unit([process.standardisation.scale for process in processes]))
 
     @abstractmethod
     def draws(self, X: Tensor) -> list[Draws]:
@@ -53,13 +56,23 @@ class OutcomesAcquisition(Differentiated):
     def value_and_gradient(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the acquisition values of `b x q x d` points, `b`, and their derivatives, `b x q x d`."""
         draws, vjps = zip(*self.draws(X), strict=True)
-        value, derivatives = self.integrand(torch.stack(draws))
-        parts = [vjp(grad_f) for vjp, grad_f in zip(vjps, derivatives(), strict=True)]
+        value, derivatives = self._of_draws(draws)
+        parts = [vjp(grad_f / unit) for vjp, grad_f, unit in zip(vjps, derivatives(), self.units, strict=True)]
         return value, torch.stack(parts).sum(0)[:, : X.shape[-2]]
 
     def values(self, X: Tensor) -> Tensor:
         """Return the acquisition values of `b x q x d` points: `b`."""
-        return self.integrand(torch.stack([f for f, _ in self.draws(X)]))[0]
+        return self._of_draws([f for f, _ in self.draws(X)])[0]
+
+    def _of_draws(self, draws: Sequence[Tensor]) -> tuple[Tensor, Callable[[], Tensor]]:
+        """Return acquisition values, in the outcomes' own units, and derivatives per unit, for `b x q x S` draws."""
+        value, derivatives = self.integrand(torch.stack([f / unit for f, unit in zip(draws, self.units, strict=True)]))
+        return value + self.units.log().sum(), derivatives
+
+    def improvement_over(self, ref_point: Tensor, Y: Tensor, width: float) -> OfOutcomes:
+        """Return the integrand over the front of Y, `n x m` or `S x n x m`; `width` is that of smooth minima."""
+        cells = cells_between(*free_cells(ref_point / self.units, Y / self.units))
+        return log_hypervolume_improvement(cells, width)
 
 
 class ExpectedHypervolume(OutcomesAcquisition):
@@ -78,7 +91,7 @@ class ExpectedHypervolume(OutcomesAcquisition):
     def __init__(self, processes: Sequence[GP], ref_point: Tensor, Y: Tensor, samples: int, seed: int) -> None:
         super().__init__(processes)
         self.normal = joint_draws(len(processes), samples, seed)
-        self.integrand = log_hypervolume_improvement(cells_between(*free_cells(ref_point, Y)), TAU_MAX)
+        self.integrand = self.improvement_over(ref_point, Y, TAU_MAX)
         self.set_X_pending(None)
 
     def draws(self, X: Tensor) -> list[Draws]:
@@ -115,7 +128,7 @@ class NoisyHypervolume(OutcomesAcquisition):
         z = self.normal(len(points))
         self.known = [KnownDraws(process, points, one) for process, one in zip(self.processes, z, strict=True)]
         fronts = torch.stack([known.values.mT for known in self.known], -1)
-        self.integrand = log_hypervolume_improvement(cells_between(*free_cells(self.ref_point, fronts)), TAU_MAX_NOISY)
+        self.integrand = self.improvement_over(self.ref_point, fronts, TAU_MAX_NOISY)
 
     def draws(self, X: Tensor) -> list[Draws]:
         """Return draws of each outcome at `b x q x d` points, conditional on the baseline's draws: `b x q x S`."""

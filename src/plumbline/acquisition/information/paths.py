@@ -7,12 +7,13 @@ from botorch.utils.sampling import draw_sobol_samples
 from torch import Tensor
 
 from plumbline.core.lbfgsb import Array, minimise
+from plumbline.core.units import usual_unit
 from plumbline.models.gp.pathwise import Paths
 from plumbline.models.gp.process import GP
 from plumbline.spaces.base import Space
 from plumbline.spaces.search import SearchOptions, inside
 from plumbline.spaces.table import Table
-from plumbline.spaces.with_gradient import Differentiated, rescaling
+from plumbline.spaces.with_gradient import Differentiated
 
 ALIKE = 1e-6
 """Draws count as equal below this difference, in the unit cube or in standard deviations of the observations."""
@@ -84,15 +85,16 @@ def climb_paths(paths: Paths, starts: Tensor, bounds: Tensor, maxiter: int) -> t
         `P x r x d` and `P x r`.
     """
     r, d = starts.shape[-2:]
-    factor = rescaling(paths.process.standardisation.scale)
+    standardisation = paths.process.standardisation
+    unit, units = usual_unit(standardisation.scale), usual_unit(standardisation.width)
 
     def loss(x: Array, going: list[int]) -> tuple[Array, Array]:
         path = paths.only([index // r for index in going])
         value, gradient = path.each(torch.from_numpy(x).view(-1, 1, d))
-        return -factor * value.squeeze(-1).numpy(), -factor * gradient.squeeze(-2).numpy()
+        return -value.squeeze(-1).numpy() / unit, -gradient.squeeze(-2).numpy() / unit
 
-    ends = minimise(loss, starts.reshape(-1, d).numpy(), bounds[0].numpy(), bounds[1].numpy(), maxiter)
-    values = -torch.from_numpy(ends.values).view(starts.shape[:-1]) / factor
+    ends = minimise(loss, starts.reshape(-1, d).numpy(), bounds[0].numpy(), bounds[1].numpy(), units, maxiter)
+    values = -torch.from_numpy(ends.values * unit).view(starts.shape[:-1])
     return torch.from_numpy(ends.points).view_as(starts), values
 
 

@@ -7,8 +7,8 @@ from torch import Generator, Tensor
 from plumbline.acquisition.knowledge_gradient.mean_update import Targets, updated_means
 from plumbline.core.lbfgsb import Array, minimise
 from plumbline.core.options import Options
+from plumbline.core.units import usual_unit
 from plumbline.models.gp.process import GP
-from plumbline.spaces.with_gradient import rescaling
 
 SAMPLES = 8
 """Draws of the next observation in each step."""
@@ -47,13 +47,13 @@ def greatest_updated(process: GP, queries: Tensor, Z: Tensor, points: Tensor, bo
     change, _ = targets.mean_changes(queries)
     starts = points[(targets.mean + change.unsqueeze(-2) * Z.unsqueeze(-1)).argmax(-1)].flatten(0, 1)
     means = updated_means(process, queries.repeat_interleave(Z.shape[-1], 0), Z.flatten())
-    factor = rescaling(process.standardisation.scale)
+    unit, units = usual_unit(process.standardisation.scale), usual_unit(process.standardisation.width)
 
     def loss(x: Array, going: list[int]) -> tuple[Array, Array]:
         value, gradient = means(torch.from_numpy(x), going)
-        return -factor * value.numpy(), -factor * gradient.numpy()
+        return -value.numpy() / unit, -gradient.numpy() / unit
 
-    ends = minimise(loss, starts.numpy(), bounds[0].numpy(), bounds[1].numpy(), maxiter)
+    ends = minimise(loss, starts.numpy(), bounds[0].numpy(), bounds[1].numpy(), units, maxiter)
     return torch.from_numpy(ends.points).view(*Z.shape, -1)
 
 

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from plumbline.analysis.verdicts.part_results import PartResult, samples
 from plumbline.statistics.inference import TAIL
 from plumbline.statistics.over_seeds import TASK_BY_TASK, pooled
-from plumbline.statistics.power import MOST, Power, approximate_seeds
+from plumbline.statistics.power import MOST, approximate_seeds
 from plumbline.study.claims import Size
 
 Array = NDArray[np.float64]
@@ -117,20 +117,6 @@ def seeds_needed(one: PartResult, parts: int, as_found: bool = False) -> float:
 def _as_found(one: PartResult) -> Contrast:
     values = one.found.beyond(one.test.threshold)
     return Contrast(values, abs(float(values.mean())))
-
-
-def simulated_seeds(one: PartResult, parts: int, name: str) -> float:
-    """Return the same by simulation with the very test (`plumbline.statistics.power`); infinite above 1,000.
-
-    Of tests of means alone: NaN for medians and counts.
-    """
-    if one.test.statistic in (*COUNTED, *TASK_BY_TASK) or one.test.location == "median":
-        return np.nan
-    found = [
-        Power(some.values, some.mean, f"{name}.{i}", TAIL / parts).seeds(some.power)
-        for i, some in enumerate(contrasts(one))
-    ]
-    return max(found, default=np.nan)
 
 
 def _of_counts(one: PartResult, share: float, tail: float) -> float:

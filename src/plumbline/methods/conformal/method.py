@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import ClassVar, Literal, Self, get_args
 
 import torch
-from botorch.generation.gen import gen_candidates_scipy
 from pydantic import Field, NonNegativeFloat, field_validator, model_validator
 from torch import Generator, Tensor
 
@@ -48,6 +47,7 @@ from plumbline.methods.lockstep import JointStep, LockstepMethod
 from plumbline.methods.variants import Json, Variant, VariantOptions
 from plumbline.models.gp.fit import ModelOptions, fit_each, fit_outcomes, unknowns_of
 from plumbline.models.gp.process import GP
+from plumbline.spaces.box import Climbs, climb_in_botorch, units_of
 from plumbline.spaces.table import Table, best_rows
 
 
@@ -274,8 +274,8 @@ class ConformalMethod(LockstepMethod, SurrogateMethod[list[GP]]):
             return X
         if search.asks_for == "best":
             X = X[:1]
-        options = {"maxiter": search.polish}
-        X, values = gen_candidates_scipy(X, acquisition, lower_bounds=low, upper_bounds=high, options=options)
+        climbs = Climbs(acquisition, X, walk.bounds, units_of(self.domain.bounds))
+        X, values = climb_in_botorch(climbs, search.polish)
         return X[values.argsort(descending=True, stable=True)].detach()
 
     def _best_rows(

@@ -63,9 +63,19 @@ class PenalisedAcquisition(AcquisitionFunction):
     At q = 1 this is the papers' acquisition function; they choose single points, and the mean over a batch is ours.
     """
 
-    def __init__(self, base: AcquisitionFunction, penalty: Callable[[Tensor], Tensor], weight: float = 1.0) -> None:
-        """Make the acquisition function; `penalty` maps `b x q x d` points to `b x q` penalties."""
+    def __init__(
+        self, base: AcquisitionFunction, penalty: Callable[[Tensor], Tensor], unit: float, weight: float = 1.0
+    ) -> None:
+        """Make the acquisition function.
+
+        Args:
+            base: what is penalised.
+            penalty: maps `b x q x d` points to `b x q` penalties.
+            unit: unit of the values of both.
+            weight: of the base.
+        """
         super().__init__(base.model)
+        self.unit = unit
         self.base = base
         self.penalty = penalty
         self.weight = weight
@@ -168,7 +178,9 @@ class RiskAverseMethod(HeteroscedasticMethod):
             )
         )
         return PenalisedAcquisition(
-            base, lambda X: options.coefficient * surrogate.noise_variance_lower(X, options.sqrt_beta_noise)
+            base,
+            lambda X: options.coefficient * surrogate.noise_variance_lower(X, options.sqrt_beta_noise),
+            surrogate.mean.standardisation.scale,
         )
 
 
@@ -194,4 +206,5 @@ class PenalisedImprovementMethod(HeteroscedasticMethod):
                 surrogate.mean, batch_expected_improvement(best), self.options.mc_samples, round.seed
             )
         )
-        return PenalisedAcquisition(base, lambda X: (1 - beta) * surrogate.noise_variance(X).sqrt(), weight=beta)
+        unit = surrogate.mean.standardisation.scale
+        return PenalisedAcquisition(base, lambda X: (1 - beta) * surrogate.noise_variance(X).sqrt(), unit, beta)

@@ -16,7 +16,7 @@ from plumbline.methods.base import methods
 from plumbline.methods.composed import Choice, Round
 from plumbline.methods.gp.single_outcome import GPMethod, GPOptions
 from plumbline.models.gp.process import GP
-from plumbline.spaces.box import Climbs, climb, uniform
+from plumbline.spaces.box import Climbs, climb, uniform, units_of
 from plumbline.spaces.search import MultiStart
 from plumbline.spaces.table import Table
 from plumbline.spaces.with_gradient import in_usual_units
@@ -96,7 +96,8 @@ class SampledKnowledgeGradient(KnowledgeGradientMethod):
         one_shot = in_usual_units(OneShotKnowledgeGradient(exact.process, exact.Z))
         together = good_starts(exact.process, starts, exact.points, exact.Z)
         limits = self.options.search
-        ends, values = climb(Climbs(one_shot, together, bounds), limits.maxiter, limits.patience)
+        climbs = Climbs(one_shot, together, bounds, units_of(self.domain.bounds))
+        ends, values = climb(climbs, limits.maxiter, limits.patience)
         return ends[values.argmax(), :1]
 
 

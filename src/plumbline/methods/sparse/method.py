@@ -182,7 +182,8 @@ class SparseMethod(LockstepMethod, SurrogateMethod[SVGP]):
             return AnalyticAcquisition(moments, closed_form(best), not log, unit)
         integrand = log_batch_improvement if log else batch_expected_improvement
         samples = SEARCH_SAMPLES if sampled else self.options.mc_samples
-        return MonteCarloAcquisition(moments, integrand(best), samples, round.seed, not log, unit)
+        scale = surrogate.standardisation.scale
+        return MonteCarloAcquisition(moments, integrand(best, scale), samples, round.seed, not log, unit)
 
     def predictive(self, surrogate: SVGP) -> Predictor:
         """Return the process's forecasts of observations."""

@@ -48,4 +48,4 @@ class InformedSearch(ComposedWrapper):
         X = round.data.X
         with torch.no_grad():
             mean, _ = surrogate.posterior_moments(X, joint=False)
-        return InformedBox(space.bounds, ProcessModel(surrogate), X[mean.argmax()])
+        return InformedBox(space.bounds, ProcessModel(surrogate), X[mean.argmax()], space.units)

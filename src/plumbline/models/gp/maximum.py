@@ -253,13 +253,11 @@ def _climbs(objective: Objective, starts: Sequence[Start], bounds: Array, rows: 
     """Return where L-BFGS-B ends from the starts of data sets `rows`, of one kind, which climb together."""
     units, slope = starts[0].units, starts[0].slope
 
-    def loss(steps: Array, going: list[int]) -> tuple[Array, Array]:
-        values, gradients = objective(steps * units, [rows[i] for i in going])
-        return -values, -gradients * units
+    def loss(coordinates: Array, going: list[int]) -> tuple[Array, Array]:
+        values, gradients = objective(coordinates, [rows[i] for i in going])
+        return -values, -gradients
 
-    low, high = bounds.T / units
     coordinates = np.stack([start.coordinates for start in starts])
-    points, values, status = minimise(loss, coordinates / units, low, high, pgtol=slope)
-    # Rounding must not carry an end across a bound.
-    ends = (points * units).clip(*bounds.T)
+    low, high = bounds.T
+    ends, values, status = minimise(loss, coordinates, low, high, units, pgtol=slope)
     return list(zip(ends, (-values).tolist(), status, strict=True))

@@ -1,0 +1,20 @@
+"""Units in which sizes are usual, for algorithms with absolute tolerances."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+LEAST, MOST = 1e-2, 1e3
+"""Sizes between which absolute tolerances do no harm."""
+
+
+def usual_unit(size: ArrayLike) -> NDArray[np.float64]:
+    """Return units in which sizes are usual: one where they are, elsewhere the nearest power of two.
+
+    Division by a power of two changes no digit: what is computed in other units is the same.
+
+    Args:
+        size: standard deviations of observations, or widths of inputs, of any shape; one is the unit of zero.
+    """
+    sizes = np.asarray(size, np.float64)
+    usual = ((sizes >= LEAST) & (sizes <= MOST)) | (sizes == 0.0)
+    return np.exp2(np.round(np.log2(np.where(usual, 1.0, sizes))))
