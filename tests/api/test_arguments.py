@@ -1,6 +1,8 @@
 """Arguments of the wrong kind are refused by name, in one line, before anything is done; others reach the function."""
 
+import errno
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -111,6 +113,27 @@ def test_an_empty_path_is_refused(
             with pytest.raises(PlumblineError, match=f"^{name}: it is empty: name a file or a folder$"):
                 function(**needed | {name: empty})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENOSPC, errno.EROFS])
+def test_what_the_machine_refuses_is_one_line(number: int) -> None:
+    @checked
+    def write(folder: str) -> None:
+        raise OSError(number, os.strerror(number), folder)
+
+    with pytest.raises(PlumblineError, match="out/here") as caught:
+        write("out/here")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [BrokenPipeError(errno.EPIPE, "gone"), TimeoutError("no answer")])
+def test_a_reader_that_has_left_and_a_call_that_ran_out_of_time_are_none_of_these(kind: OSError) -> None:
+    @checked
+    def write(folder: str) -> None:
+        raise kind
+
+    with pytest.raises(type(kind)):
+        write("out")
 
 
 def test_an_unknown_argument_is_a_mistake_of_the_code() -> None:

@@ -180,9 +180,21 @@ def test_trials_of_a_store(store: Path) -> None:
 
 def test_trials_of_other_settings_are_not_mixed(store: Path, tmp_path: Path) -> None:
     shutil.copytree(store, tmp_path / "store")
-    run_branin("random", tmp_path / "store", [7], rounds=2)
-    with pytest.raises(PlumblineError, match=r"has trials of 'random' on 'branin' of 2 settings \(rounds"):
-        pb.compare(["random", "ei"], "branin", store=tmp_path / "store")
+    run_branin("random", tmp_path / "store", range(2, 5), rounds=2)
+    with pytest.warns(UserWarning, match="random on branin: 3 seeds with other rounds, options or data left out"):
+        found = pb.compare(["random", "ei"], "branin", store=tmp_path / "store").set_index("method")
+    assert found["seeds"].to_dict() == {"random": 3, "ei": 5}
+
+
+def test_a_method_that_the_configuration_has_with_other_options_is_named(tmp_path: Path) -> None:
+    places: dict[str, Any] = {"store": tmp_path, "data": tmp_path / "data", "seeds": range(2), "rounds": 1}
+    pb.run("ucb", "ackley-2", options={**CHEAP, "sqrt_beta": 7.0}, **places)
+    pb.run("random", "ackley-2", **places)
+    with pytest.warns(
+        UserWarning, match="^ucb on ackley-2: its trials are not of the present 'ucb' of config/methods"
+    ) as said:
+        pb.compare(["ucb", "random"], "ackley-2", store=tmp_path)
+    assert not any("random" in str(one.message) for one in said)
 
 
 @pytest.mark.parametrize("other", [{"problem_options": {"noise_std": 5.0}}, {"initial": 7}])

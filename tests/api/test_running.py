@@ -1,21 +1,26 @@
 """Trials as tables: what is run, and what each row says."""
 
 import itertools
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from botorch.test_functions import Branin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
+from torch import Tensor
 
 import plumbline as pb
 from plumbline.api import running
 from plumbline.api.repository import find_repository
 from plumbline.api.running import TrialRequest, entries_and_stand_ins, seed_numbers
 from plumbline.core.errors import PlumblineError
+from plumbline.problems.build import problem_of
 from plumbline.store.spec import TrialSpec
 from plumbline.study.experiments import MAX_SEEDS
 from plumbline.study.methods_and_tasks import MethodsAndTasks
@@ -199,3 +204,20 @@ def test_a_run_hands_on_how_many_seeds_go_in_lockstep(monkeypatch: pytest.Monkey
     ]
     assert sizes == [1] * 6 + [2, 2, 1, 1]
     pd.testing.assert_frame_equal(*(one.drop(columns="seconds", errors="ignore") for one in found))
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
+def test_a_limit_on_the_seconds_of_a_call_is_checked(seconds: float, tmp_path: Path) -> None:
+    with pytest.raises(PlumblineError, match=r"^timeout: seconds above 0"):
+        pb.run("random", "ackley-2", rounds=1, store=tmp_path, timeout=seconds)
+
+
+def test_a_call_that_takes_longer_fails_its_trial(register: Callable[..., None], tmp_path: Path) -> None:
+    class Slow(Branin):
+        def _evaluate_true(self, X: Tensor) -> Tensor:
+            time.sleep(5)
+            return super()._evaluate_true(X)
+
+    register("problem", "slow", lambda *_: problem_of(Slow(negate=True)), "plumbline.problems.synthetic")
+    with pytest.raises(PlumblineError, match=r"TimeoutError: no answer within 0\.2 s"):
+        pb.run("random", problem="slow", rounds=1, store=tmp_path, timeout=0.2)

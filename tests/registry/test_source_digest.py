@@ -116,6 +116,16 @@ def test_layout_does_not_count(fake: Fake, old: str, new: str) -> None:
     assert fake.changed_by(lambda: fake.edit("base.py", old, new)) == set()
 
 
+def test_a_file_that_has_gone_is_named(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a module was renamed after its import."""
+    (fake.root / "lonely.py").rename(fake.root / "renamed.py")
+    monkeypatch.setattr(sources, "_path", lambda module: fake.root / "lonely.py")
+    with pytest.raises(
+        PlumblineError, match=r"lonely\.py is not there any more: import its module from where it is now"
+    ):
+        source_digest("fake.lonely")
+
+
 def test_a_string_that_is_used_counts(fake: Fake) -> None:
     fake.write("base.py", 'NAME = "a"\n')
     assert fake.changed_by(lambda: fake.edit("base.py", '"a"', '"b"')) == {"base", "parts.one"}

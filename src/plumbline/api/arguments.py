@@ -9,7 +9,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
-from plumbline.core.errors import PlumblineError, shown
+from plumbline.core.errors import PlumblineError, describe_os_error, shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,7 +30,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     """Return the function, which raises PlumblineError where an argument is not of the kind that it is annotated with.
 
     An empty path is refused, as on the command line: a variable that is not set would be the working directory.
-    Whether a name is known, and what a list may contain, is for the function to say.
+    Whether a name is known, and what a list may contain, is for the function to say. What the machine refuses, as
+    writing into a folder, is a PlumblineError too.
     """
     signature = inspect.signature(function)
     kinds = {one.name: _kinds(one) for one in signature.parameters.values()}
@@ -43,7 +44,14 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
                 raise PlumblineError(f"{name}: {wanted} is wanted (got {shown(value)})")
             if Path in kinds[name] and isinstance(value, str) and not value.strip():
                 raise PlumblineError(f"{name}: it is empty: name a file or a folder")
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            if error.errno is None:
+                raise
+            raise PlumblineError(describe_os_error(error)) from error
 
     return call
 

@@ -268,6 +268,7 @@ def run(
     device: str = "cpu",
     log: bool = False,
     lockstep: int = 1,
+    timeout: float | None = None,
 ) -> "pd.DataFrame":
     """Run a method on a task, one trial for each seed, and return all evaluations.
 
@@ -292,6 +293,7 @@ def run(
         log: whether to print a line for each round to standard error; a terminal shows a progress bar in any case.
         lockstep: the greatest number of seeds that run in lockstep, if the method supports it. This is faster, and
             gives the same numbers except for the seconds, of which each seed gets an equal share.
+        timeout: seconds that one call of the method or problem may take before its trial fails; None: no limit.
 
     Returns:
         A row for each seed and evaluation: `method`, `task`, `seed`, `iteration` (0: the initial design), `evaluation`,
@@ -315,7 +317,8 @@ def run(
     )
     entries, stand_ins = entries_and_stand_ins(find_repository(), real_data)
     specs = [request.spec(entries, stand_ins, seed) for seed in seed_numbers(seeds)]
-    folders = run_specs(specs, Path(store or own(STORE)), Path(data or own(DATA)), device, log, lockstep)
+    places = Path(store or own(STORE)), Path(data or own(DATA))
+    folders = run_specs(specs, *places, device, log, lockstep, timeout=timeout)
     tables, reasons = [], []
     for spec, folder in zip(specs, folders, strict=True):
         if folder.failed:

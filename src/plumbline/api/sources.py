@@ -1,6 +1,7 @@
 """Where the runs of methods on a task are: the store, the results of a preset, the reference results or the atlas."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +15,8 @@ from plumbline.study.methods_and_tasks import load_methods_and_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from plumbline.analysis.evidence.stored import Stored
 
 
 class Source(NamedTuple):
@@ -89,8 +92,18 @@ def _stored(methods: Sequence[str], task: str, metric: str, store: Path | None) 
         raise PlumblineError(f"{store} has no trials of {missing[0]!r} on {task!r} that ended well")
     if missing:
         return missing
+    _warn_of_former({method: found[-1] for method, found in trials.items()}, task)
     runs = runs_of_store([one for found in trials.values() for one in found], metric)
     return Source(runs, f"trials in {store or STORE}")
+
+
+def _warn_of_former(trials: Mapping[str, "Stored"], task: str) -> None:
+    """Warn of trials with the name of a method of the configuration, which has another class or other options now."""
+    entries = load_methods_and_tasks(find_repository() / "config").methods
+    for method, one in trials.items():
+        if method in entries and not one.is_of(entries[method].ref):
+            words = f"its trials are not of the present {method!r} of config/methods, which has other options"
+            warnings.warn(f"{method} on {task}: {words}", stacklevel=4)
 
 
 class Records:

@@ -12,6 +12,9 @@ from plumbline.core.errors import PlumblineError
 LONGEST = 1e9
 """Seconds, some thirty years, that a timer can hold everywhere."""
 
+AGAIN = 0.1
+"""Least seconds between two interruptions of a call, so that what follows it is not interrupted too."""
+
 _TIMEOUT: ContextVar[float | None] = ContextVar("timeout", default=None)
 """Seconds that a call of plug-in code may take."""
 
@@ -47,13 +50,20 @@ def limited() -> Iterator[None]:
         yield
         return
 
+    over = threading.Event()
+
     def ring(number: int, frame: object) -> None:
-        raise TimeoutError(f"no answer within {seconds:g} s")
+        if not over.is_set():
+            raise TimeoutError(f"no answer within {seconds:g} s")
 
     usual = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
     try:
-        yield
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds, max(seconds, AGAIN))
+            yield
+        finally:  # a ring may come as the call ends: it is the last one for a while
+            over.set()
     finally:
+        over.set()
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, usual)

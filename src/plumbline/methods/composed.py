@@ -1,7 +1,7 @@
 """Methods composed of a surrogate, an acquisition function and a search: the steps of a round, and the one loop."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 
 from plumbline.core.errors import PlumblineError
 from plumbline.core.history import History
+from plumbline.core.outcomes import Outcome, Role
 from plumbline.core.seeding import draw_seed
 from plumbline.methods.ask import CPU
 from plumbline.methods.base import Method, Predictor, Proposal
@@ -89,6 +90,24 @@ def complete_rows(history: History) -> History:
     if bool(complete.all()):
         return history
     return History(history.X[complete], history.Y[complete], int(complete[: history.initial].sum()))
+
+
+def failures_as_worst(history: History, outcomes: Sequence[Outcome]) -> History:
+    """Return the history with the worst observation of each outcome where an evaluation failed, nothing being observed.
+
+    Without them a surrogate does not know what was tried, and proposes the same points again.
+    """
+    observed = torch.isfinite(history.Y)
+    failed = ~observed.any(dim=-1)
+    if not bool(failed.any()) or not bool(observed.any(dim=0).all()):
+        return history
+    columns = zip(history.Y.unbind(-1), observed.unbind(-1), outcomes, strict=True)
+    worst = torch.stack([_worst(y[there], outcome.role) for y, there, outcome in columns])
+    return History(history.X, history.Y.where(~failed.unsqueeze(-1), worst), history.initial)
+
+
+def _worst(y: Tensor, role: Role) -> Tensor:
+    return y[y.abs().argmax()] if role == "zero" else y.min()
 
 
 def no_start(history: History, q: int, generator: Generator) -> Proposal | None:
@@ -173,7 +192,8 @@ class ComposedMethod(Method):
         Raises:
             PlumblineError: an outcome that nothing can be fitted to.
         """
-        round = Round(history, self.steps.training_rows(history), self.domain.space, q, generator, device)
+        data = self.steps.training_rows(failures_as_worst(history, self.domain.outcomes))
+        round = Round(history, data, self.domain.space, q, generator, device)
         self._refuse_unobserved(round)
         return round
 
@@ -280,7 +300,7 @@ class SurrogateMethod(ComposedMethod, Generic[Surrogate]):
         raise NotImplementedError
 
     def training_rows(self, history: History) -> History:
-        """Return the rows that the surrogate is fitted to: the evaluations that did not fail."""
+        """Return the rows that the surrogate is fitted to: those with all outcomes, as failed evaluations have here."""
         return complete_rows(history)
 
     def register_forecast(self, proposal: Proposal) -> None:

@@ -161,10 +161,12 @@ def _tree(path: Path) -> ast.Module:
     """The syntax tree of a source file.
 
     Raises:
-        PlumblineError: it is not Python; the message names file and line.
+        PlumblineError: it is not Python; the message names file and line. Or it has gone since its module was imported.
     """
     try:
         return ast.parse(path.read_bytes())
+    except FileNotFoundError as error:
+        raise PlumblineError(f"{path} is not there any more: import its module from where it is now") from error
     except SyntaxError as error:
         raise PlumblineError(f"{path}, line {error.lineno}: {error.msg}") from error
     except ValueError as error:

@@ -17,7 +17,7 @@ from plumbline.core.options import parse
 from plumbline.core.words import counted
 from plumbline.metrics.frames import frame_of
 from plumbline.metrics.registry import columns_of, metric
-from plumbline.registry.references import canonical_json
+from plumbline.registry.references import MethodRef, canonical_json
 from plumbline.store import records
 from plumbline.store.folder import TrialFolder
 from plumbline.store.keys import determinants
@@ -41,7 +41,7 @@ class Stored:
         except PlumblineError:  # of a class or an option that there is no longer
             return self.spec.model_dump(mode="json", exclude={"task"})
 
-    @property
+    @cached_property
     def settings(self) -> str:
         """All that the trial was asked for, but for its seed."""
         return canonical_json([self.spec.method.label, {**self.parts, "seed": None}])
@@ -52,6 +52,12 @@ class Stored:
         budget = self.parts["budget"]
         return canonical_json([self.parts["problem"], budget["initial"], budget.get("q")])
 
+    def is_of(self, method: MethodRef) -> bool:
+        """Whether the trial's method has this class and these options, or others that mean the same."""
+        return (
+            self.parts["method"] == Stored(self.folder, self.spec.model_copy(update={"method": method})).parts["method"]
+        )
+
     @cached_property
     def own_code(self) -> dict[str, str]:
         """Digests of the user's own modules that the trial ran with, by name."""
@@ -61,8 +67,8 @@ class Stored:
 def stored_trials(store: Path, methods: Sequence[str], task: str) -> dict[str, list[Stored]]:
     """Return the trials of methods on a task by method, one a seed.
 
-    Of trials of several versions of the user's own code those of the last one count, with a warning that says how many
-    are left out.
+    Of trials of several settings (rounds, options or data), or of several versions of the user's own code, those that
+    ran last count, with a warning that says how many are left out.
 
     Args:
         store: the folder of all trials.
@@ -70,21 +76,18 @@ def stored_trials(store: Path, methods: Sequence[str], task: str) -> dict[str, l
         task: its name.
 
     Raises:
-        PlumblineError: a method's trials are of different settings: which of them are meant cannot be known; or the
-            trials of two methods are on different problems, from different initial designs, or of different versions of
-            a module that both ran with.
+        PlumblineError: the trials of two methods are on different problems, from different initial designs, or of
+            different versions of a module that both ran with.
     """
     found: dict[str, list[Stored]] = {method: [] for method in methods}
     for one in _ended(store, methods, task):
         found[one.spec.method.label].append(one)
     for method, trials in found.items():
-        if (settings := len({one.settings for one in trials})) > 1:
-            raise PlumblineError(
-                f"{store} has trials of {method!r} on {task!r} of {settings} settings (rounds, options or data): name "
-                "a folder that has one of them, with --store"
-            )
         trials.sort(key=lambda one: one.folder.records_path.stat().st_mtime_ns)
-        found[method] = list({one.spec.seed: one for one in _of_last_version(trials, method, task)}.values())
+        whose = f"{method} on {task}"
+        last = _like_the_last(trials, "settings", whose, "with other rounds, options or data")
+        last = _like_the_last(last, "own_code", whose, "of an earlier version of your code")
+        found[method] = list({one.spec.seed: one for one in last}.values())
     first: dict[str, str] = {}
     for method, trials in found.items():
         if trials:
@@ -99,12 +102,11 @@ def stored_trials(store: Path, methods: Sequence[str], task: str) -> dict[str, l
     return found
 
 
-def _of_last_version(trials: Sequence[Stored], method: str, task: str) -> list[Stored]:
-    """Return the trials that ran with the code of the last of them; warn of others, whose seeds would be mixed in."""
-    last = [one for one in trials if one.own_code == trials[-1].own_code]
-    if others := len({one.spec.seed for one in trials}) - len({one.spec.seed for one in last}):
-        words = f"{counted(others, 'seed')} of an earlier version of your code left out"
-        warnings.warn(f"{method} on {task}: {words}", stacklevel=3)
+def _like_the_last(trials: Sequence[Stored], shared: str, whose: str, what: str) -> Sequence[Stored]:
+    """Return the trials that share an attribute with the last; warn of others, whose seeds would be mixed in."""
+    last = [one for one in trials if getattr(one, shared) == getattr(trials[-1], shared)]
+    if others := len({one.spec.seed for one in trials} - {one.spec.seed for one in last}):
+        warnings.warn(f"{whose}: {counted(others, 'seed')} {what} left out", stacklevel=3)
     return last
 
 

@@ -164,7 +164,7 @@ class ConformalMethod(LockstepMethod, SurrogateMethod[list[GP]]):
         """Return the integrand: the value of a batch of points under known `f`."""
 
     def training_rows(self, history: History) -> History:
-        """Return the evaluations without failures; only those of the initial design where the model is stale."""
+        """Return the rows that the surrogate is fitted to; of the initial design alone where the model is stale."""
         n = history.initial
         return super().training_rows(History(history.X[:n], history.Y[:n], n) if self.options.stale else history)
 

@@ -123,9 +123,9 @@ def predictor_of(model: HeteroscedasticGP) -> Predictor:
 class HeteroscedasticMethod(SurrogateMethod[HeteroscedasticGP]):
     """The loop with a heteroscedastic model; a subclass gives the acquisition function.
 
-    In a box each batch is queried until each of its points has `replicates` observations. The initial design is not
-    replicated, which would cost much of a budget. The model assumes constant noise until two locations have replicates.
-    Rows of a table are never queried twice, so that the noise remains constant there.
+    In a box each batch is queried until each of its points has `replicates` observations, or one fails. The initial
+    design is not replicated, which would cost much of a budget. The model assumes constant noise until two locations
+    have replicates. Rows of a table are never queried twice, so that the noise remains constant there.
     """
 
     takes = "one objective"
@@ -148,8 +148,9 @@ class HeteroscedasticMethod(SurrogateMethod[HeteroscedasticGP]):
         self, utility: AcquisitionFunction, surrogate: HeteroscedasticGP, round: Round
     ) -> Choice[HeteroscedasticGP]:
         """Return the maximisers, or the last points again, with the number of the replicate as a note."""
-        queries = round.history.queries
-        again = None if self.domain.space.finite else pending_batch(queries, round.q, self.options.replicates)
+        queries, failed = round.history.queries, not bool(torch.isfinite(round.history.Y[-round.q :]).all())
+        once = self.domain.space.finite or failed
+        again = None if once else pending_batch(queries, round.q, self.options.replicates)
         if again is None:
             return replace(super().search(utility, surrogate, round), notes={"replicate": 1.0})
         times = float(times_observed(again, queries) + 1)

@@ -33,7 +33,7 @@ from plumbline.core.options import Options
 from plumbline.core.seeding import draw_seed
 from plumbline.forecasts.predictive import GaussianPredictive
 from plumbline.methods.base import Predictor, methods
-from plumbline.methods.composed import Round, Steps, SurrogateMethod, surface_of
+from plumbline.methods.composed import Round, Steps, SurrogateMethod, failures_as_worst, surface_of
 from plumbline.methods.gp.in_lockstep import fits, searches
 from plumbline.methods.lockstep import JointStep, LockstepMethod
 from plumbline.models.gp.fit import ModelOptions, fit_each, fit_process
@@ -164,7 +164,7 @@ class GPMethod(LockstepMethod, SurrogateMethod[GP]):
 
         The search is the same for all methods, independently of their search for queries.
         """
-        data = self.training_rows(history)
+        data = self.training_rows(failures_as_worst(history, self.domain.outcomes))
         process = self.fit(data)
         mean = AnalyticAcquisition(process, upper_confidence_bound(0.0), unit=process.standardisation.scale)
         X, space = data.X, self.domain.space
