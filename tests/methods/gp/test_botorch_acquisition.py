@@ -23,6 +23,7 @@ TWO_STEPS = {
 OWN = '''
 import torch
 from botorch.acquisition import AcquisitionFunction, MCAcquisitionFunction
+from botorch.utils import t_batch_mode_transform
 
 
 class Optimism(AcquisitionFunction):
@@ -70,6 +71,12 @@ class Number(Plain):
 class Broken(Plain):
     def forward(self, X):
         return 1 / 0
+
+
+class OfOnePoint(Plain):
+    @t_batch_mode_transform(expected_q=1)
+    def forward(self, X):
+        return super().forward(X)
 
 
 class NoFunction:
@@ -192,6 +199,11 @@ def test_odd_options_are_told_in_one_line(options: dict[str, Any], message: str)
 def test_a_function_of_one_point_refuses_a_batch() -> None:
     said = told({"acquisition": "botorch.acquisition.LogExpectedImprovement"}, q=2)
     assert said.endswith("is of one point: for q = 2 take one of batches")
+
+
+def test_so_does_one_that_says_so_by_its_decorator(own: str) -> None:
+    assert proposed({"acquisition": f"{own}:OfOnePoint"}).X.shape == (1, 2)
+    assert told({"acquisition": f"{own}:OfOnePoint"}, q=2).endswith("is of one point: for q = 2 take one of batches")
 
 
 def test_what_its_code_raises_is_raised_with_its_line(own: str) -> None:

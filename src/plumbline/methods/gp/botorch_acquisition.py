@@ -66,6 +66,9 @@ def acquisition_class(path: str) -> type[AcquisitionFunction]:
 KNOWN = ("model", "best_f", "X_baseline", "bounds", "sampler", "X_pending")
 """Arguments that the method fills in."""
 
+OF_ONE_POINT = "batch_shape x q=1 x d"
+"""What `t_batch_mode_transform(expected_q=1)` says of several points."""
+
 
 def as_argument(value: JsonValue, parameter: inspect.Parameter | None) -> Any:
     """Return an option as an argument: a list as a float64 tensor where the parameter's annotation says `Tensor`."""
@@ -165,13 +168,18 @@ class BoTorchAcquisitionMethod(IncumbentGPMethod):
         """
         path = self.options.acquisition
         if round.q > 1 and issubclass(self.made, AnalyticAcquisitionFunction):
-            raise PlumblineError(f"acquisition {path!r} is of one point: for q = {round.q} take one of batches")
+            raise self.of_one_point(round)
         utility = self.made(**self.arguments(surrogate, round))
         if not isinstance(utility, AcquisitionFunction):
             raise PlumblineError(f"acquisition {path!r} made a {type(utility).__name__}, no acquisition function")
         utility.register_forward_hook(CheckValues(path))
         utility.to = MethodType(unmoved, utility)
         return utility
+
+    def of_one_point(self, round: Round) -> PlumblineError:
+        """Return the error for a class of one point in a round of several."""
+        path = self.options.acquisition
+        return PlumblineError(f"acquisition {path!r} is of one point: for q = {round.q} take one of batches")
 
     def arguments(self, surrogate: GP, round: Round) -> dict[str, Any]:
         """Return the arguments of the class: those it takes that are known, and those of the options."""
@@ -195,9 +203,18 @@ class BoTorchAcquisitionMethod(IncumbentGPMethod):
         return SobolQMCNormalSampler(Size([size if isinstance(size, int) else self.options.mc_samples]), round.seed)
 
     def search(self, utility: AcquisitionFunction, surrogate: GP, round: Round) -> Choice[GP]:
-        """Return the points of greatest utility; of one-shot functions, by BoTorch's search."""
+        """Return the points of greatest utility; of one-shot functions, by BoTorch's search.
+
+        Raises:
+            PlumblineError: the class says, by `t_batch_mode_transform`, that it is of one point, and `q` is above 1.
+        """
         if not isinstance(utility, OneShotAcquisitionFunction):
-            return super().search(utility, surrogate, round)
+            try:
+                return super().search(utility, surrogate, round)
+            except AssertionError as error:
+                if round.q > 1 and OF_ONE_POINT in str(error):
+                    raise self.of_one_point(round) from error
+                raise
         X, others = one_shot_maximiser(utility, round, self.options.search.model_dump())
         return Choice(round.space.nearest(X, round.history), AtFantasies(utility, others), surrogate)
 
