@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from made_trials import TRIALS, trials_of
 
 from plumbline.analysis.atlas.score_table import block, score_table
-from plumbline.analysis.atlas.standing import ALL, paired_differences
+from plumbline.analysis.atlas.standing import ALL, paired_differences, standing
 from plumbline.study.legends import Legend
 
 
@@ -64,3 +66,32 @@ def test_the_text_has_a_block_a_task_and_is_safe_for_latex() -> None:
     assert "score on Levy \\& 5 (lower is better)" in named
     assert "the good one & 2 &" in named.replace("\\textbf{the good one}", "the good one")
     assert {line.count("&") for line in text.splitlines() if line.endswith("\\\\") and "multicolumn" not in line} == {5}
+
+
+@given(own=st.integers(1, 5), stored=st.integers(5, 8), tasks=st.integers(1, 3), where=st.integers(0, 2**31 - 1))
+def test_means_are_those_of_the_standing_and_differences_are_between_them(
+    own: int, stored: int, tasks: int, where: int
+) -> None:
+    """The atlas has as many seeds as one's own method or more, of which the table shows those of the latter."""
+    rng = np.random.default_rng(where)
+    seeds = {"mine": own, "other": stored, "third": stored}
+    trials = trials_of(
+        **{name: {f"t{i}": rng.uniform(size=n).tolist() for i in range(tasks)} for name, n in seeds.items()}
+    )
+    text = score_table(trials, "mine", paired_differences(trials, "mine", ["other", "third"]))
+    shown = [_numbers(line) for line in text.splitlines() if "&" in line and "method &" not in line]
+    of_all = {name: numbers for name, *numbers in shown[:3]}
+    assert {name: numbers[1] for name, numbers in of_all.items()} == {
+        row["method"]: pytest.approx(row["score"], rel=1e-3) for row in standing(trials, "mine").to_dict("records")
+    }
+    for first in range(0, len(shown), 3):
+        (_, count, mean, _), *others = shown[first : first + 3]
+        for _, of, level, difference in others:
+            assert of == count
+            assert difference == pytest.approx(mean - level, abs=2e-3)
+
+
+def _numbers(line: str) -> tuple[str, int, float, float]:
+    """Return method, seeds, mean and difference of a row in LaTeX; NaN without a difference."""
+    method, seeds, mean, difference, *_ = (re.sub(r"\\(textbf|mathbf)|[{}$]", "", cell) for cell in line.split(" & "))
+    return method, int(seeds), float(mean.split()[0]), float(difference.split()[0].replace("--", "nan"))

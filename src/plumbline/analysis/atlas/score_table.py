@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from plumbline.analysis.atlas.standing import Difference, paired_differences
+from plumbline.analysis.atlas.standing import Difference, on_seeds_of, paired_differences
 from plumbline.analysis.comparisons.compare import LEVEL
 from plumbline.analysis.comparisons.effects import ALL
 from plumbline.analysis.comparisons.latex import escaped, floating_table
@@ -28,15 +28,15 @@ def score_table(
 
     Args:
         trials: as `scores.trials` returns them.
-        mine: one's own method, on whose tasks the others are.
+        mine: one's own method, on whose tasks and seeds the others are, as in its standing.
         differences: as `standing.paired_differences` returns them.
         titles: of tasks; one without a title goes by its name.
         legends: of the other methods; one without a legend goes by its name.
     """
     titles, legends = titles or {}, legends or {}
     methods = [mine, *dict.fromkeys(one.against for one in differences)]
-    known = trials[trials["method"].isin(methods)].dropna(subset="score")
-    known = known[known["task"].isin(known.loc[known["method"] == mine, "task"])]
+    known = on_seeds_of(trials, mine).dropna(subset="score")
+    known = known[known["method"].isin(methods)]
     tasks = [ALL, *dict.fromkeys(known["task"].astype(str))]
     blocks = {}
     for task in tasks:

@@ -22,7 +22,7 @@ MEASURED = {"score": "score", "final": "final", "calibration_error": "calibratio
 def standing(trials: pd.DataFrame, mine: str) -> pd.DataFrame:
     """Return the methods that have every task that one of them has a score on, the lowest mean score first.
 
-    Only seeds of the latter count: seeds share their initial designs, and some are easier than others.
+    Only seeds of the latter count (`on_seeds_of`).
 
     Args:
         trials: as `scores.trials` returns them.
@@ -32,9 +32,12 @@ def standing(trials: pd.DataFrame, mine: str) -> pd.DataFrame:
         One row per method, none without such a task: `method`, `rank` by `score` with its 95% interval `rank_low` to
         `rank_high`, and the means of `MEASURED`, first over seeds, then over tasks. Ties share the better rank.
     """
-    own = trials.loc[(trials["method"] == mine) & trials["score"].notna(), ["task", "seed"]]
-    paired = trials.merge(own, on=["task", "seed"])
-    of_task = paired.groupby(["method", "task"], observed=True)[list(MEASURED)].mean().dropna(subset="score")
+    of_task = (
+        on_seeds_of(trials, mine)
+        .groupby(["method", "task"], observed=True)[list(MEASURED)]
+        .mean()
+        .dropna(subset="score")
+    )
     tasks = of_task.index[of_task.index.get_level_values("method") == mine].get_level_values("task")
     here = of_task[of_task.index.isin(tasks, level="task")]
     whole = here[here.groupby(level="method")["score"].transform("size") == len(tasks)]
@@ -43,6 +46,15 @@ def standing(trials: pd.DataFrame, mine: str) -> pd.DataFrame:
     ranks = means["score"].rank(method="min").astype(int)
     places = pd.DataFrame({"rank": ranks, "rank_low": low, "rank_high": high}, index=means.index)
     return places.join(means).reset_index()
+
+
+def on_seeds_of(trials: pd.DataFrame, mine: str) -> pd.DataFrame:
+    """Return the trials, of all methods, on those tasks and seeds that a method has a score on.
+
+    Means of others are beside its own, and some seeds are easier than others.
+    """
+    own = trials.loc[(trials["method"] == mine) & trials["score"].notna(), ["task", "seed"]]
+    return trials.merge(own, on=["task", "seed"])
 
 
 def rank_intervals(scores: Array) -> tuple[Array, Array]:
