@@ -3,13 +3,16 @@
 import re
 import signal
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from command_line import check_one_line
 from made_atlas import made_edition
 
 import plumbline as pb
+from plumbline.cli.atlas import print_findings
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -51,6 +54,12 @@ def test_findings_and_their_figure(run: Run, edition: Path, tmp_path: Path) -> N
     assert table["p_corrected"].notna().sum() == 9
     errors = table[table["of"] == "calibration_error"].set_index("analysis")
     assert errors.loc["recalibrated in closed form", "high"] < 0
+
+
+def test_an_end_that_is_open_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {"analysis": "conformal", "where": "all", "of": "score", "tasks": 2, "p": 0.5, "p_corrected": 1.0}
+    print_findings(pd.DataFrame([row | {"value": -0.25, "low": -inf, "high": inf}]))
+    assert capsys.readouterr().out.splitlines()[-1].split()[-6:] == ["2", "-0.250", "–", "–", ".5", "1"]
 
 
 @pytest.mark.slow

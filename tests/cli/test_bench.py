@@ -33,7 +33,7 @@ def test_it_prints_each_task_and_the_place_and_writes_files(bench: Callable[...,
     code, output, errors = bench("ask_tell_cases:Steps", "-p", "arguments.length=0.1", *files)
     assert (code, errors) == (0, "plumbline: wrote d.csv, d.tex, d.pdf, d.html, d.md\n")
     assert re.search(r"(?m)^all tasks +2 tasks ", output)
-    assert "too few seeds for an interval" in output
+    assert "[–]: too few values for an interval, or all values equal" in output
     assert output.startswith("common-branin-0.0: score ")
     assert f"\n{TASK}: score " in output
     assert "of 3 methods that have all tasks (2); 0 is best" in output

@@ -13,6 +13,8 @@ import pytest
 from command_line import check_one_line
 
 import plumbline as pb
+from plumbline.analysis.comparisons.compare import comparisons
+from plumbline.cli.comparing import print_comparison
 from plumbline.store import records
 
 Run = Callable[..., tuple[int, str, str]]
@@ -57,6 +59,19 @@ def test_a_study_that_the_configuration_leaves_out_is_compared(
     check_one_line(run(*command, "--task", "brannin"), "unknown task 'brannin': did you mean 'branin'")
     wrong = ("--experiment", "TINY-T2")
     check_one_line(run(*command, *wrong), "unknown experiment 'TINY-T2': did you mean 'TINY-T1'")
+
+
+def test_a_value_that_all_seeds_share_has_an_open_interval_with_a_legend(capsys: pytest.CaptureFixture[str]) -> None:
+    """The differences have one that is not open: the legend is of the values too."""
+    values = {"never": [0.0] * 5, "often": [0.3, 0.4, 0.2, 0.35, 0.3]}
+    rows = [("t", name, "failed_searches", seed, one) for name, of in values.items() for seed, one in enumerate(of)]
+    runs = pd.DataFrame(rows, columns=["task", "method", "metric", "seed", "last"])
+    frame = pd.DataFrame(comparisons(runs.assign(rounds=1, of=1, evaluations=1), list(values)))
+    frame.attrs.update(source="nowhere", location="mean")
+    print_comparison(frame)
+    output = capsys.readouterr().out
+    assert output.count("[–]") == 2, "the value's, and the legend's"
+    assert "[–]: too few values for an interval, or all values equal" in output
 
 
 def test_any_metric_can_be_asked_for_of_a_folder(run: Run, ran: Path) -> None:

@@ -1,7 +1,7 @@
 """The command of the atlas."""
 
 from collections.abc import Hashable, Mapping
-from math import isnan
+from math import isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -97,7 +97,7 @@ def print_findings(findings: "pd.DataFrame") -> None:
     rows = [
         (
             *(str(one["analysis"]), str(one["where"]), OF[str(one["of"])], str(one["tasks"])),
-            *(NOTHING if isnan(one[name]) else f"{one[name]:+.3f}" for name in ("value", "low", "high")),
+            *(f"{one[name]:+.3f}" if isfinite(one[name]) else NOTHING for name in ("value", "low", "high")),
             *("" if isnan(one["p_corrected"]) else probability(one[name]) for name in ("p", "p_corrected")),
         )
         for one in findings.to_dict("records")

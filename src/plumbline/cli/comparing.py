@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from plumbline.analysis.comparisons.numbers import OPEN, interval, is_open, probability
+from plumbline.analysis.comparisons.numbers import interval, intervals_in_words, probability
 from plumbline.cli.app import NAMES, USE, app, file_option, path_option, refuse_losses, say_written
 from plumbline.cli.completing import complete, complete_list
 from plumbline.core.words import counted
@@ -128,11 +128,9 @@ def write_frame(frame: "pd.DataFrame", csv: Path | None, json: Path | None) -> N
         write_text(json, frame.to_json(orient="records", indent=1) + "\n")
 
 
-ENDS = ["difference_low", "difference_high"]
-
-
 def print_comparison(frame: "pd.DataFrame") -> None:
     """Print the result of `plumbline.api.compare`: one table a metric, and a task where there are several."""
+    from plumbline.analysis.comparisons.latex import ends_of
     from plumbline.cli.tables import print_words
 
     location = frame.attrs["location"]
@@ -149,7 +147,7 @@ def print_comparison(frame: "pd.DataFrame") -> None:
     for line in (
         f"runs: {frame.attrs['source']}",
         f"difference: {location} of the method minus {baseline}, paired by seed",
-        "intervals: 95%" + f"; {OPEN}" * any(is_open(*ends) for ends in frame[ENDS].to_numpy()),
+        intervals_in_words(ends_of(frame)),
         "p: two-sided, of one comparison",
         f"Holm: p corrected for the number of comparisons above ({frame['p'].notna().sum()})",
     ):

@@ -60,7 +60,7 @@ def diagnose(
 
 def print_diagnosis(frame: "pd.DataFrame") -> None:
     """Print the measures, a table each kind, then what they mean."""
-    from plumbline.analysis.comparisons.numbers import interval, probability
+    from plumbline.analysis.comparisons.numbers import interval, intervals_in_words, is_open, probability
     from plumbline.cli.tables import print_table, print_words, written
 
     numbers = ["value", "95% interval", "expected", "p", "Holm"]
@@ -83,6 +83,9 @@ def print_diagnosis(frame: "pd.DataFrame") -> None:
     if frame.attrs["ignored"]:
         print_words(f"Columns that were not read: {', '.join(frame.attrs['ignored'])}.")
     print()
+    ends = list(zip(frame["low"], frame["high"], strict=True))
+    if any(is_open(*one) for one in ends):
+        print_words(f"{intervals_in_words(ends)}.")
     for line in NOTES if frame.attrs["recalibration"] else NOTES[:-1]:
         print_words(line)
 

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from plumbline.analysis.comparisons.latex import floating_table
+from plumbline.analysis.comparisons.numbers import WHY_OPEN
 
 ROW = {
     "method": "ei",
@@ -30,7 +31,17 @@ def cells(**changes: object) -> list[str]:
 
 def test_an_estimate_has_its_interval() -> None:
     assert cells()[2:4] == ["$1.5$ $[1, 2]$", "$-0.5$ $[-1, 0]$"]
-    assert cells(low=-inf, high=inf)[2] == "$1.5$ $[-\\infty, \\infty]$"
+
+
+@pytest.mark.parametrize("ends", [(-inf, inf), (1.0, inf), (-inf, 2.0)])
+@pytest.mark.parametrize("of", ["", "difference_"])
+def test_an_open_interval_has_no_numbers_and_the_caption_says_why(of: str, ends: tuple[float, float]) -> None:
+    row = ROW | {f"{of}low": ends[0], f"{of}high": ends[1]}
+    assert cells(**row)[3 if of else 2] == ("$-0.5$ [--]" if of else "$1.5$ [--]")
+    text = floating_table(["method"], {"regret": pd.DataFrame([row])}, "Words.")
+    assert f"\\caption{{Words. [--]: {WHY_OPEN}.}}" in text
+    assert "\\infty" not in text
+    assert "\\caption{Words.}" in floating_table(["method"], {"regret": pd.DataFrame([ROW])}, "Words.")
 
 
 @pytest.mark.parametrize("absent", [{"low": nan, "high": nan}, {"difference_low": nan, "difference_high": nan}])

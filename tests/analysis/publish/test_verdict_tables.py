@@ -71,11 +71,12 @@ def test_what_was_not_run_is_said(parts: int) -> None:
 
 def test_an_estimate_in_words() -> None:
     table = pd.DataFrame([made.PART | {"low": float("-inf"), "high": float("inf"), "outcome": "open"}])
-    assert effect(table) == "-1.23 (-inf to inf)"
+    assert effect(table) == "-1.23 (no interval)"
+    assert effect(table.assign(low=-2.0)) == "-1.23 (above -2)"
     point = table.assign(low=table["ours"] - 1e-9, high=table["ours"] + 1e-9)
     assert effect(point) == "-1.23"
     several = pd.concat([table, table.assign(test="another", ours=7.0), table.assign(outcome="fails")])
-    assert effect(several) == "final regret: 1 fails, 1 open; another: 1 open (7 (-inf to inf))"
+    assert effect(several) == "final regret: 1 fails, 1 open; another: 1 open (7 (no interval))"
 
 
 def test_an_estimate_comes_with_what_supports_the_claim() -> None:

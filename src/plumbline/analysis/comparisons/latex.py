@@ -1,12 +1,15 @@
 """Comparisons as a LaTeX table."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from math import isnan
 from typing import Any
 
 import pandas as pd
 
-from plumbline.analysis.comparisons.numbers import probability
+from plumbline.analysis.comparisons.numbers import WHY_OPEN, is_open, probability
+
+OPEN = "[--]"
+"""In the place of an interval with an open end."""
 
 
 def latex_table(frame: pd.DataFrame, location: str = "mean") -> str:
@@ -33,14 +36,22 @@ def floating_table(headers: Sequence[str], blocks: Mapping[str, pd.DataFrame], w
         headers: of the six columns.
         blocks: rows by their heading, with the columns `method`, `seeds`, `value`, `low`, `high`, `difference`,
             `difference_low`, `difference_high`, `p`, `p_corrected`, and `among_best`, whose methods are bold.
-        words: the caption, in LaTeX.
+        words: the caption, in LaTeX; of open intervals it says why they are.
     """
     lines = ["\\begin{table}", "\\centering", "\\begin{tabular}{lrrrrr}", "\\toprule", f"{' & '.join(headers)} \\\\"]
     for heading, rows in blocks.items():
         lines += ["\\midrule", f"\\multicolumn{{6}}{{l}}{{{escaped(heading)}}} \\\\"]
         lines += [f"{' & '.join(_cells(row))} \\\\" for row in rows.to_dict("records")]
+    if any(is_open(*ends) for rows in blocks.values() for ends in ends_of(rows)):
+        words += f" {OPEN}: {WHY_OPEN}."
     lines += ["\\bottomrule", "\\end{tabular}", f"\\caption{{{words}}}", "\\end{table}"]
     return "\n".join(lines) + "\n"
+
+
+def ends_of(rows: pd.DataFrame) -> Iterator[tuple[float, float]]:
+    """Yield the ends of the intervals of rows, as `floating_table` takes them: of values, then of differences."""
+    yield from zip(rows["low"], rows["high"], strict=True)
+    yield from zip(rows["difference_low"], rows["difference_high"], strict=True)
 
 
 def caption(frame: pd.DataFrame, location: str) -> str:
@@ -73,11 +84,13 @@ def _estimate(value: float, low: float, high: float, bold: bool = False) -> str:
     if isnan(value):
         return "--"
     number = f"\\mathbf{{{_number(value, 4)}}}" if bold else _number(value, 4)
-    return f"${number}$" if isnan(low) else f"${number}$ $[{_number(low)}, {_number(high)}]$"
+    if isnan(low):
+        return f"${number}$"
+    return f"${number}$ {OPEN}" if is_open(low, high) else f"${number}$ $[{_number(low)}, {_number(high)}]$"
 
 
 def _number(value: float, digits: int = 3) -> str:
-    text = f"{value:.{digits}g}".replace("inf", "\\infty")
+    text = f"{value:.{digits}g}".replace("inf", "\\infty")  # of a value: its interval has none
     mantissa, _, power = text.partition("e")
     return f"{mantissa} \\cdot 10^{{{int(power)}}}" if power else text
 

@@ -1,5 +1,6 @@
 """Numbers as tables show them, on a screen and on pages."""
 
+from collections.abc import Callable, Iterable
 from math import isinf, isnan
 
 NOTHING = "–"
@@ -32,8 +33,26 @@ def interval(low: float, high: float) -> str:
     return f"[{NOTHING}]" if is_open(low, high) else f"[{short(low)}, {short(high)}]"
 
 
-OPEN = f"[{NOTHING}]: too few seeds for an interval"
-"""What an interval with an open end means."""
+WHY_OPEN = "too few values for an interval, or all values equal"
+"""Why an interval has an open end."""
+
+
+def intervals_in_words(ends: Iterable[tuple[float, float]]) -> str:
+    """Return the line of a legend on these intervals, which says what an open one means where there is one."""
+    return "intervals: 95%" + f"; [{NOTHING}]: {WHY_OPEN}" * any(is_open(*one) for one in ends)
+
+
+NO_INTERVAL = "no interval"
+"""In words, in the place of one that is open at both ends."""
+
+
+def ends_in_words(low: float, high: float, written: Callable[[float], str] = short) -> str:
+    """Return the ends of an interval in words: `1 to 2`, `above 1`, `below 2`, or `NO_INTERVAL`."""
+    if isnan(low) or isnan(high) or (isinf(low) and isinf(high)):
+        return NO_INTERVAL
+    if isinf(high):
+        return f"above {written(low)}"
+    return f"below {written(high)}" if isinf(low) else f"{written(low)} to {written(high)}"
 
 
 def is_open(low: float, high: float) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from plumbline.analysis.comparisons.numbers import NO_INTERVAL, ends_in_words
 from plumbline.analysis.diagnosis.measures import BIAS, GROWTH, SHAPE, SHIFT, SPREAD, Measure
 from plumbline.analysis.diagnosis.replay import GAIN
 from plumbline.statistics.inference import CONFIDENCE
@@ -12,7 +13,12 @@ LEVEL = 1 - CONFIDENCE
 
 def _size(one: Measure, sign: int = 1) -> str:
     low, high = sorted((sign * one.low, sign * one.high))
-    return f"{sign * one.value:.2g} (95% interval {low:.2g} to {high:.2g})"
+    return _with_ends(sign * one.value, low, high, ".2g")
+
+
+def _with_ends(value: float, low: float, high: float, form: str) -> str:
+    ends = ends_in_words(low, high, lambda end: format(end, form))
+    return f"{value:{form}} ({'' if ends == NO_INTERVAL else '95% interval '}{ends})"
 
 
 def _bias(one: Measure) -> str:
@@ -65,4 +71,4 @@ def remedies(replayed: Sequence[Measure]) -> Iterator[str]:
 
 
 def _signed(one: Measure) -> str:
-    return f"{one.value:+.2g} (95% interval {one.low:+.2g} to {one.high:+.2g})"
+    return _with_ends(one.value, one.low, one.high, "+.2g")

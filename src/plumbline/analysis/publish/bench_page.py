@@ -10,7 +10,7 @@ from plumbline.analysis.atlas.citations import bibtex
 from plumbline.analysis.atlas.paragraph import Protocol, methods_text
 from plumbline.analysis.atlas.standing import MEASURED, Difference
 from plumbline.analysis.comparisons.effects import ALL
-from plumbline.analysis.comparisons.numbers import OPEN, interval, is_open, probability, short
+from plumbline.analysis.comparisons.numbers import interval, intervals_in_words, probability, short
 from plumbline.analysis.publish.pages import html_environment, template_text
 from plumbline.core.words import counted
 
@@ -29,7 +29,7 @@ def terms(standing: pd.DataFrame, differences: Sequence[Difference], compared: i
         "score: normalised regret (share of the initial regret that remains), mean over rounds; final: last round",
         f"rank: by the mean score over tasks; {ranked}",
         "difference: below 0 your method is better; mean over seeds for a task, and over task means for all tasks",
-        "intervals: 95%" + f"; {OPEN}" * any(is_open(one.low, one.high) for one in differences),
+        intervals_in_words((one.low, one.high) for one in differences),
         f"p: two-sided; Holm: corrected for {counted(compared, 'method')}",
         "seconds: fit and search in each round; reference results are from another machine",
     ]

@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import SupportsFloat
 
+from plumbline.analysis.comparisons.numbers import ends_in_words
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -45,7 +47,7 @@ def rounded(value: SupportsFloat, digits: int) -> str:
 
 def interval(estimate: Estimate, digits: int) -> str:
     """The ends of a 95% interval: `.51 to 1.75`."""
-    return f"{rounded(estimate.low, digits)} to {rounded(estimate.high, digits)}"
+    return ends_in_words(estimate.low, estimate.high, lambda end: rounded(end, digits))
 
 
 def with_interval(estimate: Estimate, digits: int) -> str:
@@ -60,4 +62,4 @@ def percent(value: SupportsFloat, digits: int = 0) -> str:
 
 def percent_interval(estimate: Estimate, digits: int = 0) -> str:
     """The ends of an interval of a share, in percent: `75% to 91%`."""
-    return f"{percent(estimate.low, digits)} to {percent(estimate.high, digits)}"
+    return ends_in_words(estimate.low, estimate.high, lambda end: percent(end, digits))

@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from plumbline.analysis.comparisons.numbers import ends_in_words
 from plumbline.analysis.publish.markdown import cell, duration, escaped, number, sentence, table, with_bold
 from plumbline.core.files import write_text
 from plumbline.study.verdicts import slug, unbroken
@@ -39,6 +40,7 @@ def environment() -> Environment:
     found.filters.update(
         number=number,
         duration=duration,
+        ends=lambda ends: ends_in_words(ends[0], ends[1], number),
         escaped=escaped,
         cell=cell,
         bold=with_bold,

@@ -17,7 +17,7 @@ from jinja2 import Template
 from markupsafe import Markup, escape
 
 from plumbline.analysis.atlas.edition import EDITION, is_answered, is_edition
-from plumbline.analysis.comparisons.numbers import NOTHING, probability, short
+from plumbline.analysis.comparisons.numbers import NOTHING, ends_in_words, probability, short
 from plumbline.analysis.outputs.style import verdict_styles
 from plumbline.analysis.publish.answer import answer_in_words, comparisons
 from plumbline.analysis.publish.atlas_answer import answer_of_atlas
@@ -126,6 +126,7 @@ def page_template() -> Template:
         p=p_value,
         share=share,
         short=short,
+        ends=lambda ends: ends_in_words(*ends),
         slug=slug,
         brief=brief,
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from plumbline.analysis.comparisons.numbers import short
+from plumbline.analysis.comparisons.numbers import ends_in_words, short
 from plumbline.analysis.publish.markdown import cell, with_bold
 from plumbline.analysis.publish.supported_values import supports_if
 from plumbline.analysis.verdicts.rule import counts
@@ -91,7 +91,7 @@ def one_effect(one: pd.Series) -> str:
     """Return an estimate, and its interval where it is not as good as a point, in words."""
     if one["high"] - one["low"] <= 1e-3 * abs(one["ours"]):
         return short(one["ours"])
-    return f"{short(one['ours'])} ({short(one['low'])} to {short(one['high'])})"
+    return f"{short(one['ours'])} ({ends_in_words(one['low'], one['high'])})"
 
 
 def seeds_of(tests: pd.DataFrame) -> str:
