@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from command_line import METHODS, STUDY, check_one_line
 
+from plumbline.methods.baselines import RandomSearch
 from plumbline.store.spec import Chunk, TrialSpec
 from plumbline.trials import run_trial
 
@@ -32,6 +33,24 @@ def test_plan(run: Run, tiny: Path) -> None:
     assert [chunk.seeds for chunk in chunks] == [(0, 1), (0,)]
     config = json.dumps({"studies": ["tiny"], "chunk": 1})
     assert len(run("plan", "--chunks", "--config", config)[1].splitlines()) == 3
+
+
+def test_the_plan_says_which_of_the_trials_that_are_done_failed(
+    run: Run, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: RandomSearch, *arguments: object) -> None:
+        raise ValueError("no luck")
+
+    assert "failed" not in run("plan")[1]
+    monkeypatch.setattr(RandomSearch, "ask", fail)
+    for chunk in map(Chunk.model_validate_json, run("plan", "--chunks")[1].splitlines()):
+        for spec in chunk.specs():
+            run_trial(spec, tiny / "results/store", tiny / "data")
+    output = run("plan")[1]
+    header, *lines = (re.split("  +", line) for line in output.splitlines()[1:])
+    (row,) = (dict(zip(header, line, strict=True)) for line in lines if line[0] == "TINY-T1")
+    assert (row["trials"], row["done"], row["failed"]) == ("2", "2", "2")
+    assert "`plumbline failures --forget` lets them run again" in output
 
 
 def test_the_plan_counts_what_its_own_results_have(

@@ -238,6 +238,28 @@ def test_reference_costs_that_are_damaged_are_left_out(tmp_path: Path, text: str
         assert measured_costs(tmp_path, tmp_path / "costs.csv").seconds == {}
 
 
+def test_a_trial_that_failed_is_done_and_is_said_to_have_failed(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its error.json was lost."""
+
+    def fail(self: RandomSearch, *arguments: object) -> None:
+        raise ValueError("no luck")
+
+    one, other, *_ = (
+        spec for chunk in plan.resolve("F1").chunks for spec in chunk.specs() if spec.method.label == "dice"
+    )
+    run_trial(one, tmp_path / "store", tmp_path)
+    monkeypatch.setattr(RandomSearch, "ask", fail)
+    folder = run_trial(other, tmp_path / "store", tmp_path)
+    folder.error_path.unlink()
+    rows = {row.name: row for row in estimates(plan.run, tmp_path / "store", tmp_path)}
+    assert [(rows[name].done, rows[name].failed) for name in ("F1", "T1", "all")] == [(2, 1), (0, 0), (2, 1)]
+    folder.forget()
+    rows = {row.name: row for row in estimates(plan.run, tmp_path / "store", tmp_path)}
+    assert (rows["F1"].done, rows["F1"].failed) == (1, 0)
+
+
 def test_the_time_of_a_trial_that_failed_is_no_cost(
     cheap_spec: Callable[..., TrialSpec], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,3 +284,6 @@ def test_a_trial_whose_records_are_damaged_is_not_done(plan: Plan, tmp_path: Pat
     with pytest.warns(UserWarning, match=r"records\.parquet is damaged .*: its trial will run again"):
         found = estimates(plan.run, tmp_path / "store", tmp_path)
     assert [one.done for one in found if one.name == "F1"] == [0]
+    folder.sums_path.unlink()
+    with pytest.warns(UserWarning, match=r"records\.parquet is damaged .*: its trial will run again"):
+        assert estimates(plan.run, tmp_path / "store", tmp_path)[0].done == 0

@@ -52,21 +52,25 @@ def plan(
 def print_plan(run: "ResolvedRun", store: Path, data: Path) -> None:
     """Print the estimates of a run as a table, whose last row is of everything."""
     from plumbline.cli.tables import print_table, print_words
+    from plumbline.store.folder import failures_command
     from plumbline.study.costs import estimates
 
+    rows = estimates(run, store, data)
+    some_failed = any(row.failed for row in rows)
+    numbers = ["trials", "done", *["failed"] * some_failed, "CPU", "GPU", "unmeasured"]
     print_table(
-        ["experiment", "title", "trials", "done", "CPU", "GPU", "unmeasured"],
+        ["experiment", "title", *numbers],
         (
             [
                 row.name,
                 row.title,
-                *map(str, (row.trials, row.done)),
+                *map(str, (row.trials, row.done, *[row.failed] * some_failed)),
                 *map(_hours, (row.cpu_hours, row.gpu_hours)),
                 str(row.unknown),
             ]
-            for row in estimates(run, store, data)
+            for row in rows
         ),
-        ("trials", "done", "CPU", "GPU", "unmeasured"),
+        numbers,
         f"preset {run.config.preset}, {run.config.data} data",
         below="title",
     )
@@ -74,6 +78,9 @@ def print_plan(run: "ResolvedRun", store: Path, data: Path) -> None:
         "CPU and GPU: time that is left, on one core, from seconds measured in earlier trials, and for models that are "
         "not trained yet as config/models.yaml expects; trials that are unmeasured are not counted"
     )
+    if some_failed:
+        command = failures_command(store)
+        print_words(f"failed: of those done; `{command}` says why, and `{command} --forget` lets them run again")
 
 
 def _hours(hours: float) -> str:

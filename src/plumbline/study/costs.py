@@ -148,7 +148,8 @@ class Estimate:
         name: of the experiment or the model; `all` of everything.
         title: title of it.
         trials: number of trials; none of a model.
-        done: number of trials that have ended.
+        done: number of trials that have ended, with a result or an error.
+        failed: number of those of them that ended with an error.
         cpu_hours, gpu_hours: expected hours of the others, and of training.
         unknown: number of trials, or of models, whose time nobody has measured. The hours are without them.
     """
@@ -157,15 +158,17 @@ class Estimate:
     title: str
     trials: int
     done: int
+    failed: int
     cpu_hours: float
     gpu_hours: float
     unknown: int
 
 
 class _Left(NamedTuple):
-    """What is left of a trial: whether it has ended, its expected seconds if they are known, and on what."""
+    """What is left of a trial: whether it has ended, and with an error, its expected seconds if known, and on what."""
 
     done: bool
+    failed: bool
     seconds: float | None
     gpu: bool
 
@@ -185,11 +188,10 @@ def estimates(run: ResolvedRun, store: Path, data: Path) -> list[Estimate]:
     begun = any(store.glob("*"))  # the keys of the paper preset's 80,000 trials take ten seconds
 
     def left(spec: TrialSpec) -> _Left:
-        done = begun and _done(TrialFolder(store, trial_key(spec, data)))
+        done, failed = _ended(TrialFolder(store, trial_key(spec, data))) if begun else (False, False)
         seconds = costs.round_seconds(spec)
-        return _Left(
-            done, None if seconds is None else seconds * spec.budget.rounds, job_resources(run.entries, spec).gpu > 0
-        )
+        whole = None if seconds is None else seconds * spec.budget.rounds
+        return _Left(done, failed, whole, job_resources(run.entries, spec).gpu > 0)
 
     every: dict[tuple[str, int], _Left] = {}
     found = []
@@ -220,19 +222,29 @@ def _summed(name: str, title: str, trials: Collection[_Left]) -> Estimate:
         title,
         len(trials),
         len(trials) - len(todo),
+        sum(one.failed for one in trials),
         sum(hours for gpu, hours in known if not gpu),
         sum(hours for gpu, hours in known if gpu),
         len(todo) - len(known),
     )
 
 
-def _done(folder: TrialFolder) -> bool:
-    """Whether a trial has ended; one whose results are damaged has not, with a warning of one line."""
-    if folder.done and (changed := folder.changed()) is not None:
-        path, reason = changed
-        warnings.warn(f"{path} is damaged ({reason}): its trial will run again", stacklevel=2)
-        return False
-    return folder.done
+def _ended(folder: TrialFolder) -> tuple[bool, bool]:
+    """Return whether a trial has ended, and whether with an error.
+
+    One whose results are damaged has not ended, with a warning of one line.
+    """
+    if not folder.done:
+        return False, False
+    damaged = folder.changed()
+    try:
+        if damaged is None:
+            return True, folder.failed
+    except PlumblineError as error:  # without checksums, of an older version
+        damaged = folder.records_path, str(error)
+    path, reason = damaged
+    warnings.warn(f"{path} is damaged ({reason}): its trial will run again", stacklevel=2)
+    return False, False
 
 
 def trainings(run: ResolvedRun, data: Path) -> list[Estimate]:
@@ -241,5 +253,5 @@ def trainings(run: ResolvedRun, data: Path) -> list[Estimate]:
     for name, model in run.models.items():
         if name in run.inputs and not (data / "models" / f"{name}.npz").is_file():
             hours = {False: 0.0, True: 0.0, model.resources.gpu > 0: model.hours or 0.0}
-            found.append(Estimate(name, model.title, 0, 0, hours[False], hours[True], int(model.hours is None)))
+            found.append(Estimate(name, model.title, 0, 0, 0, hours[False], hours[True], int(model.hours is None)))
     return found
