@@ -134,6 +134,24 @@ def test_of_one_common_seed_there_is_no_comparison() -> None:
         comparisons(both, ["theirs", "ours"])
 
 
+@given(st.sets(st.sampled_from(["theirs", "ours", "more"])), st.sampled_from(["", "regret"]))
+def test_where_methods_have_seeds_and_no_values_it_is_the_values_that_lack(without: set[str], metric: str) -> None:
+    """As regret has none where the optimum is unknown."""
+    methods = ["theirs", "ours", "more"]
+    drawn = np.random.default_rng(0).normal(size=(3, SEEDS))
+    every = pd.concat([runs(name, drawn[i]) for i, name in enumerate(methods)], ignore_index=True)
+    every.loc[every["method"].isin(without), ["last", "mean", "median"]] = np.nan
+    if not without:
+        assert len(comparisons(every, methods, metric=metric)) == 3
+        return
+    none = (
+        "theirs, ours, more: regret has no values of two of them" if metric else "no metric has values of two of them"
+    )
+    some = f"'{next((one for one in methods if one in without), '')}' has no values of regret \\(regret: "
+    with pytest.raises(PlumblineError, match=none if len(without) > 1 else some):
+        comparisons(every, methods, metric=metric)
+
+
 def test_a_metric_that_cannot_differ_is_left_out_unless_it_is_named(table: pd.DataFrame) -> None:
     levels = [runs(method, np.full(SEEDS, 0.9), metric="nominal_coverage") for method in ("ours", "theirs")]
     both = pd.concat([table, *levels], ignore_index=True)

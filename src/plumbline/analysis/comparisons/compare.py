@@ -80,8 +80,8 @@ def comparisons(
         location: of these numbers over seeds, and of their differences.
 
     Raises:
-        PlumblineError: a name without runs, no task that all methods have runs on, or a method of which fewer than two
-            seeds are the baseline's too.
+        PlumblineError: a name without runs, no task that all methods have runs on, no values, or a method of which
+            fewer than two seeds are the baseline's too.
     """
     blocks = blocks_of(table, methods, task, metric, of)
     _refuse_single_seeds(blocks, methods)
@@ -107,11 +107,22 @@ def blocks_of(
     """Return what there is of each metric, or of one, on each task, or on one, that all methods share.
 
     Raises:
-        PlumblineError: a name without runs, or no task that all methods have runs on.
+        PlumblineError: a name without runs, no task that all methods have runs on, or no metric of which two have
+            values.
     """
     runs = Runs(_of_methods(table, methods, task, metric, of))
     places = sorted(dict.fromkeys((name, one) for one, _, name in runs.tables), key=lambda place: place[0])
-    return [block for place in places if (block := _block(runs, *place, methods, of))]
+    found = [block for place in places if (block := _block(runs, *place, methods, of))]
+    if not found:
+        what = f"{metric} has no values" if metric else "no metric has values"
+        where = f" on {task!r}" if task else ""
+        raise PlumblineError(f"{', '.join(methods)}: {what} of two of them{where}{_meaning(metric)}")
+    return found
+
+
+def _meaning(metric: str) -> str:
+    """Return what a metric is, in brackets: of regret without a known optimum it says why there is none."""
+    return f" ({split_metric(metric)[0]}: {find_metric(split_metric(metric)[0]).summary})" if metric else ""
 
 
 def _of_methods(table: pd.DataFrame, methods: Sequence[str], task: str, metric: str, of: Of) -> pd.DataFrame:
@@ -239,8 +250,13 @@ def _block(runs: Runs, metric: str, task: str, methods: Sequence[str], of: Of) -
 
 
 def _refuse_single_seeds(blocks: Sequence[Block], methods: Sequence[str]) -> None:
-    """Raise PlumblineError for a method that is nowhere paired with the baseline by two seeds or more."""
+    """Raise PlumblineError for a method that has no values, or is nowhere paired with the baseline by two seeds."""
     baseline, *others = methods
+    for method in methods:
+        if not any(len(one.series[method]) for one in blocks):
+            names = list(dict.fromkeys(one.metric for one in blocks))
+            metric = names[0] if len(names) == 1 else ""
+            raise PlumblineError(f"{method!r} has no values of {metric or 'any metric'}{_meaning(metric)}")
     for method in others:
         most = max((len(one.paired(method, baseline)[0]) for one in blocks), default=0)
         if most < 2:

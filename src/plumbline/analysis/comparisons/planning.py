@@ -125,7 +125,7 @@ def seed_plans(
                 plans += _plans(block, method, baseline, effect, given)
             reason = reason or fault
     if not plans:
-        raise PlumblineError(reason or f"{', '.join(methods)}: no metric has values of two of them on {task!r}")
+        raise PlumblineError(reason)
     return plans
 
 
