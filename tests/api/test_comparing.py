@@ -245,6 +245,28 @@ def test_what_the_store_lacks_is_named(tmp_path: Path, monkeypatch: pytest.Monke
         pb.compare(["random", "ucb"], "ackley-2")
 
 
+def test_a_problem_that_only_the_store_has_runs_on_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no entry of config/tasks, and no reference results."""
+    monkeypatch.chdir(tmp_path)
+    run_branin("random", tmp_path / "results/store", range(2))
+    lacks = "results/store lacks ucb: `plumbline trial --method ucb --problem branin` runs a seed"
+    with pytest.raises(PlumblineError, match=lacks):
+        pb.compare(["random", "ucb"], "branin")
+    lacks = "results/store lacks locbo-ucb: `plumbline trial --class locbo-ucb --problem branin` runs a seed"
+    with pytest.raises(PlumblineError, match=lacks):
+        pb.compare(["random", "locbo-ucb"], "branin")
+    with pytest.raises(PlumblineError, match=r"unknown method 'rondom': did you mean 'random'\?"):
+        pb.compare(["random", "rondom"], "branin")
+    pb.run(method_class="random", problem="branin-currin", rounds=1, seeds=2)
+    for name, near in {"branim": "branin", "branin-curin": "branin-currin"}.items():
+        with pytest.raises(PlumblineError, match=f"unknown task '{name}': did you mean '{near}'"):
+            pb.compare(["random", "ucb"], name)
+        with pytest.raises(PlumblineError, match=f"unknown task '{name}': did you mean '{near}'"):
+            pb.compare(["random", "ucb"], name, store="results/store")
+    with pytest.raises(PlumblineError, match="of 'ucb' on 'branin' that ended well; of others it has: random"):
+        pb.compare(["random", "ucb"], "branin", store="results/store")
+
+
 def test_methods_may_be_separated_by_commas() -> None:
     expected = pb.compare(["ucb", "cucb"], "levy-20", experiment="CBO-X1", metric="best_f")
     found = pb.compare("ucb, cucb", "levy-20", experiment="CBO-X1", metric="best_f")

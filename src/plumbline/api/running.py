@@ -89,7 +89,7 @@ class TrialRequest(NamedTuple):
                 self.method_class in entries.methods and not catalogue().has("method", self.method_class),
                 self.method_class,
             ),
-            ("task", self.problem in entries.tasks and not _is_problem(self.problem), self.problem),
+            ("task", self.problem in entries.tasks and not is_problem(self.problem), self.problem),
         ]
         for kind, wrong, name in entered:
             if wrong:
@@ -140,7 +140,7 @@ class TrialRequest(NamedTuple):
         return problem, merge(budget, _given(changes))
 
 
-def _is_problem(name: str) -> bool:
+def is_problem(name: str) -> bool:
     """Return whether a registered problem goes by this name, perhaps with its dimension: `ackley-2`."""
     return catalogue().has("problem", ProblemRef(name=name).name)
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from plumbline.api.experiment_runs import edition_with, runs_by_column
 from plumbline.api.repository import find_repository
+from plumbline.api.running import is_problem
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.files import read_csv
 from plumbline.core.places import ATLAS, REFERENCE, STORE, own, own_or_shipped, reference_folders
-from plumbline.study.methods_and_tasks import load_methods_and_tasks
+from plumbline.registry.catalogue import catalogue
+from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +91,7 @@ def _stored(methods: Sequence[str], task: str, metric: str, store: Path | None) 
     trials = stored_trials(folder, methods, task)
     missing = [method for method, found in trials.items() if not found]
     if missing and store:
-        raise PlumblineError(f"{store} has no trials of {missing[0]!r} on {task!r} that ended well")
+        raise _lacking(store, missing[0], task)
     if missing:
         return missing
     _warn_of_former({method: found[-1] for method, found in trials.items()}, task)
@@ -104,6 +106,18 @@ def _warn_of_former(trials: Mapping[str, "Stored"], task: str) -> None:
         if method in entries and not one.is_of(entries[method].ref):
             words = f"its trials are not of the present {method!r} of config/methods, which has other options"
             warnings.warn(f"{method} on {task}: {words}", stacklevel=4)
+
+
+def _lacking(store: Path, method: str, task: str) -> PlumblineError:
+    """Return the error for a store that has no trials of a method on a task, with the nearest name that it has."""
+    from plumbline.analysis.evidence.stored import names_in
+
+    there = names_in(store)
+    on_task = {label for at, label in there if at == task}
+    if there and not on_task:
+        return unknown("task", task, {at for at, _ in there}, are=f"tasks have trials in {store}")
+    others = f"; of others it has: {', '.join(sorted(on_task - {method}))}" if on_task - {method} else ""
+    return PlumblineError(f"{store} has no trials of {method!r} on {task!r} that ended well{others}")
 
 
 class Records:
@@ -211,7 +225,7 @@ def _one_of(records: Records, methods: Sequence[str], task: str, lacking: Sequen
         records: where to look.
         methods: their labels.
         task: its name; empty for any.
-        lacking: the methods without runs in the workspace's own store, for the error.
+        lacking: the methods without runs in the workspace's own store, for the error, which knows what it has.
 
     Raises:
         PlumblineError: no experiment has them, or several have.
@@ -230,14 +244,29 @@ def _one_of(records: Records, methods: Sequence[str], task: str, lacking: Sequen
             f"{names}: the reference results have means on {task!r} ({', '.join(means)}), but no single runs: run them"
         )
     entries = load_methods_and_tasks(find_repository() / "config")
-    if here.empty and task not in entries.tasks:
-        raise unknown("task", task, map(str, index["task"].unique()), are="tasks have runs here")
-    run = sorted(set(map(str, here["method"])))
+    stored = _names_in_own_store() if lacking else set()
+    of_store = {at for at, _ in stored}
+    if here.empty and task not in {*entries.tasks, *of_store}:
+        raise unknown("task", task, {*map(str, index["task"].unique()), *of_store}, are="tasks have runs here")
+    run = {*map(str, here["method"]), *(label for at, label in stored if at == task)}
     for method in methods:
-        if method not in run and method not in entries.methods:
+        if method not in {*run, *entries.methods} and not catalogue().has("method", method):
             raise unknown("method", method, run or entries.methods, are="methods have runs on it" if run else "methods")
     own_store = f", and {STORE} lacks {', '.join(lacking)}" if lacking else ""
-    raise PlumblineError(
-        f"no experiment {records.words} has runs of {names} on {task!r}{own_store}: "
-        f"`plumbline trial --method {(lacking or methods)[0]} --task {task}` runs a seed"
-    )
+    command = _command((lacking or methods)[0], task, entries)
+    raise PlumblineError(f"no experiment {records.words} has runs of {names} on {task!r}{own_store}{command}")
+
+
+def _names_in_own_store() -> set[tuple[str, str]]:
+    """Return task and method's label of the trials in the workspace's own store."""
+    from plumbline.analysis.evidence.stored import names_in
+
+    return names_in(own(STORE))
+
+
+def _command(method: str, task: str, entries: MethodsAndTasks) -> str:
+    """Return, behind a colon, the command that runs a seed; empty where a name is of a method or task without one."""
+    who = f"--method {method}" if method in entries.methods else f"--class {method}"
+    where = f"--task {task}" if task in entries.tasks else f"--problem {task}"
+    known = method in entries.methods or catalogue().has("method", method), task in entries.tasks or is_problem(task)
+    return f": `plumbline trial {who} {where}` runs a seed" if all(known) else ""

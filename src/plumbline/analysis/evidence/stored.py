@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -132,9 +133,24 @@ def _ended(store: Path, methods: Sequence[str], task: str) -> Iterator[Stored]:
         except PlumblineError as error:  # of one trial, which may be of another task: the others are sound
             warnings.warn(f"{error}; the trial is left out", stacklevel=2)
             continue
-        label = content.get("method", {}).get("label") or content.get("method", {}).get("name")
-        if content.get("task") == task and label in methods and not folder.failed:
+        at, label = _task_and_label(content)
+        if at == task and label in methods and not folder.failed:
             yield Stored(folder, parse(TrialSpec, content, folder.path / "spec.json"))
+
+
+def _task_and_label(spec: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the task and the method's label of a spec that is not checked."""
+    method = spec.get("method", {})
+    return str(spec.get("task", "")), str(method.get("label") or method.get("name", ""))
+
+
+def names_in(store: Path) -> set[tuple[str, str]]:
+    """Return task and method's label of the trials in a store that ended; those whose spec is damaged are left out."""
+    found = set()
+    for path in store.glob("*/records.parquet"):
+        with suppress(PlumblineError):
+            found.add(_task_and_label(read_json(path.parent / "spec.json")))
+    return found
 
 
 def runs_of_store(trials: Sequence[Stored], name: str = "") -> pd.DataFrame:
