@@ -16,6 +16,7 @@ from handy import Make, Register, bytes_of, each, rows_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from plumbline.core.files import read_json
 from plumbline.core.history import History
 from plumbline.methods.base import Method, Proposal
 from plumbline.registry.references import MethodRef
@@ -252,6 +253,29 @@ def test_a_row_names_the_culprit_and_other_seeds_are_as_alone(
     calm()
     first.forget()
     assert bytes_of(run_trial(specs[0], root, root)) == healthy[0]
+
+
+@given(at=st.integers(1, 1 + ROUNDS), q=st.integers(1, 2))
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_an_exception_of_a_problem_says_at_which_evaluation_and_where(
+    at: int, q: int, specs: list[TrialSpec], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """As a value that is not finite does; the points of a round, and of the initial design, are evaluated at once."""
+    spec = specs[0].model_copy(update={"budget": specs[0].budget.model_copy(update={"q": q})})
+    calm()
+    whole = rows_of(run_trial(spec, *[tmp_path_factory.mktemp("whole")] * 2))
+    calm()
+    Fickle.at, Fickle.act = at, raises(RuntimeError("tripped"))
+    root = tmp_path_factory.mktemp("odd")
+    folder = run_trial(spec, root, root)
+    first, count = (0, SIZE) if at == 1 else (SIZE + q * (at - 2), q)
+    points = [row["x"] for row in whole[first : first + count]]
+    which = f"one of evaluations {first} to {first + count - 1}, x = {points}"
+    if count == 1:
+        which = f"evaluation {first}, x = {points[0]}"
+    says = f"RuntimeError: tripped (problem 'fickle' at {which}, {Path(__file__)}, line "
+    assert rows_of(folder)[-1]["error"].startswith(says)
+    assert read_json(folder.error_path)["error"].startswith(says)
 
 
 @pytest.mark.parametrize("of_method", [True, False])

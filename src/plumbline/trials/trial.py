@@ -13,7 +13,7 @@ from torch import Tensor
 from plumbline.core import seeding
 from plumbline.core.alpha import alpha_at
 from plumbline.core.culprits import plugin_code
-from plumbline.core.errors import PlumblineError
+from plumbline.core.errors import PlumblineError, shown
 from plumbline.core.history import History
 from plumbline.core.streams import seed_streams
 from plumbline.designs.base import initial_design
@@ -49,6 +49,18 @@ def _seed(stream: torch.Generator) -> None:
 def _digest(rows: Tensor, before: int = 0) -> int:
     """Return a checksum of rows (`n x k`) that go on from those with the checksum `before`."""
     return zlib.crc32(rows.numpy().data, before)
+
+
+LISTED_POINTS = 400
+"""Letters of the points of several evaluations that an error lists."""
+
+
+def _evaluations(first: int, X: Tensor) -> str:
+    """Return the evaluations from `first` on, at `X` (`n x d`), in the words of errors."""
+    if len(X) == 1:
+        return f"evaluation {first}, x = {X[0].tolist()}"
+    some = X[: LISTED_POINTS // (3 * X.shape[1]) + 1]  # a number has three letters or more
+    return f"one of evaluations {first} to {first + len(X) - 1}, x = {shown(some.tolist(), LISTED_POINTS)}"
 
 
 class Trial:
@@ -120,8 +132,10 @@ class Trial:
         method.lockstep_size = max(method.lockstep_size, self.together)
         return method
 
-    def _problem_code(self) -> AbstractContextManager[None]:
-        return plugin_code(f"problem {self.spec.problem.name!r}")
+    def _problem_code(self, evaluated: Tensor | None = None) -> AbstractContextManager[None]:
+        """Return the boundary around code of the problem; errors name the next evaluations, if at these points."""
+        where = "" if evaluated is None else f" at {_evaluations(len(self.log), evaluated)}"
+        return plugin_code(f"problem {self.spec.problem.name!r}{where}")
 
     def _method_code(self) -> AbstractContextManager[None]:
         return plugin_code(f"method {self.spec.method.name!r}")
@@ -259,7 +273,7 @@ class Trial:
         """Return the problem's notes on the evaluations of a round."""
         if self.problem.notes is None:
             return {}
-        with self._problem_code():
+        with self._problem_code(X):
             return notes_of(self.problem, X.clone(), F.clone())
 
     def _recommendation(self, request: AskRequest, X: Tensor, Y: Tensor) -> dict[str, float]:
@@ -282,7 +296,7 @@ class Trial:
         first, given = len(self.log), X.clone()
         streams = [self._noise(first + i) for i in range(len(X))]
         _seed(streams[0])  # the method may have drawn from the global streams, and other trials may
-        with self._problem_code():
+        with self._problem_code(X):
             Y, F = observe(self.problem, given, streams)
         if not torch.equal(given, X):
             raise PlumblineError(
