@@ -26,7 +26,7 @@ from plumbline.specs import TrialSpec
 from plumbline.trials import run_trial
 
 class Starts:
-    def start(self, key, spec, done):
+    def start(self, key, spec, done, best):
         print(json.dumps({"done": done}), flush=True)
         self.first = True
     def round(self, rows, seconds):

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ def lines_of(stream: io.StringIO) -> list[str]:
 def test_a_line_a_round(spec: TrialSpec) -> None:
     stream = io.StringIO()
     log = LineLog(stream)
-    log.start("k", spec, 0)
+    log.start("k", spec, 0, -inf)
     log.round([row(1, 3.5), row(1, 1.23456789, events=("NumericalWarning",))], SECONDS)
     log.round([row(2, 1.0)], SECONDS)
     log.end(None)
@@ -56,21 +57,21 @@ def test_a_line_a_round(spec: TrialSpec) -> None:
 def test_a_line_a_second_between_the_first_few_and_the_last(spec: TrialSpec) -> None:
     stream, clock = io.StringIO(), Clock()
     log = LineLog(stream, clock, first=2)
-    log.start("k", spec, 0)
+    log.start("k", spec, 0, -inf)
     for iteration in range(10):
         log.round([row(iteration, float(iteration))], SECONDS)
         clock.now += 0.4
     rounds = [line.split()[5] for line in lines_of(stream) if " round " in line]
     assert rounds == ["0/9", "1/9", "4/9", "7/9", "9/9"]
-    log.start("k", spec, 8)
+    log.start("k", spec, 8, 3.5)
     log.round([row(9, 0.0)], SECONDS)
-    assert " best 0 since round 8 " in lines_of(stream)[-1], "of the rounds before it knows nothing"
+    assert " best 3.5 " in lines_of(stream)[-1], "of the rounds before it is the best"
 
 
 def test_where_it_goes_on_from_and_how_it_failed(spec: TrialSpec) -> None:
     stream = io.StringIO()
     log = LineLog(stream)
-    log.start("k", spec, 4)
+    log.start("k", spec, 4, -inf)
     log.end("no luck")
     first, last = stream.getvalue().splitlines()
     assert first.endswith("going on after round 4")
@@ -80,7 +81,7 @@ def test_where_it_goes_on_from_and_how_it_failed(spec: TrialSpec) -> None:
 def test_words_with_line_ends_are_a_line(spec: TrialSpec) -> None:
     stream = io.StringIO()
     log = LineLog(stream)
-    log.start("k", spec.model_copy(update={"task": "two\nlines"}), 0)
+    log.start("k", spec.model_copy(update={"task": "two\nlines"}), 0, -inf)
     log.end("one\r\nanother\u2028third")
     assert [line.count(" ") for line in stream.getvalue().splitlines()] == [9, 9]
     assert stream.getvalue().count("\n") == 2
@@ -89,7 +90,7 @@ def test_words_with_line_ends_are_a_line(spec: TrialSpec) -> None:
 def test_several_outcomes_have_no_best(spec: TrialSpec) -> None:
     stream = io.StringIO()
     log = LineLog(stream)
-    log.start("k", spec, 0)
+    log.start("k", spec, 0, -inf)
     log.round([row(1, 3.5, float("nan"))], SECONDS)
     assert lines_of(stream)[-1] == "hole dice seed 7: round 1/9 y=3.5, nan 0.12 s"
 
@@ -106,8 +107,9 @@ def test_bars(spec: TrialSpec) -> None:
     bars = ProgressBars()
     try:
         bar, other = bars.bar(), bars.bar()
-        bar.start("k", spec, 3)
-        other.start("l", spec.with_seed(8), 0)
+        bar.start("k", spec, 3, 0.75)
+        assert bars.progress.tasks[0].fields["best"] == "best 0.75"
+        other.start("l", spec.with_seed(8), 0, -inf)
         bar.round([row(0, 1.0)], SECONDS)
         assert bars.progress.tasks[0].completed == 3, "the initial design is no round"
         bar.round([row(1, 0.5)], SECONDS)
@@ -130,7 +132,7 @@ def test_words_are_no_markup(words: str, spec: TrialSpec, capsys: pytest.Capture
     bars = ProgressBars()
     try:
         bar = bars.bar()
-        bar.start("k", odd, 0)
+        bar.start("k", odd, 0, -inf)
         bar.round([row(1, 0.5)], SECONDS)
         bar.end(f"{words} is no number")
     finally:
@@ -146,7 +148,7 @@ def test_an_interrupt_is_told_the_last_round(spec: TrialSpec) -> None:
     with pytest.raises(KeyboardInterrupt) as early, last.noted():
         raise KeyboardInterrupt
     assert not hasattr(early.value, "__notes__")
-    last.start("k", spec, 2)
+    last.start("k", spec, 2, -inf)
     for expected in (2, 3):
         with pytest.raises(KeyboardInterrupt) as stop, last.noted():
             raise KeyboardInterrupt
@@ -161,6 +163,6 @@ def test_an_interrupt_is_told_the_last_round(spec: TrialSpec) -> None:
 def test_a_reason_that_somebody_else_tells_is_not_in_the_log(reasons: bool, end: str, spec: TrialSpec) -> None:
     stream = io.StringIO()
     log = LineLog(stream, reasons=reasons)
-    log.start("k", spec, 0)
+    log.start("k", spec, 0, -inf)
     log.end("no luck")
     assert lines_of(stream)[-1] == f"hole dice seed 7: {end}"

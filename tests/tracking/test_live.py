@@ -3,6 +3,7 @@
 import socket
 import time
 import warnings
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def test_a_slow_server_is_given_up(monkeypatch: pytest.MonkeyPatch, plan: Plan, 
     live = local_stream(empty, tmp_path)
     monkeypatch.setattr("plumbline.tracking.live.GRACE", -1e9)
     with pytest.warns(UserWarning, match="has cost this trial"):
-        live.start("0" * 16, plan.resolve("TOY-F1").chunks[0].spec, 0)
+        live.start("0" * 16, plan.resolve("TOY-F1").chunks[0].spec, 0, -inf)
     live.round([], {"round_seconds": 1.0})
     live.end(None)
     assert runs(MlflowClient(live.uri), "plumbline")["random s0 branin"].info.status == "RUNNING"
@@ -73,20 +74,20 @@ def test_stream_of_resumed_and_failed_trials(done: Results, empty: Path, tmp_pat
         return run.info.status, [entry.step for entry in client.get_metric_history(run.info.run_id, name)]
 
     live.end("before it started")  # what is said of a trial that failed while it was put together
-    live.start(key, spec, 0)
+    live.start(key, spec, 0, -inf)
     live.round(rounds[0][:2], seconds)  # a long initial design comes in pieces
     assert streamed() == ("RUNNING", [])
     live.round(rounds[0][2:], seconds)
     assert streamed() == ("RUNNING", [3])
     again = LiveRun(live.uri)  # killed and started again: the checkpoint may be behind the stream
-    again.start(key, spec, 0)
+    again.start(key, spec, 0, -inf)
     again.round(rounds[0], seconds)
     again.round(rounds[1], seconds)
     again.end("no memory for it")
     assert streamed() == ("FAILED", [3, 4])
     assert "plumbline.error" in runs(client, "plumbline")["ei s0 branin"].data.tags
     whole = LiveRun(live.uri)
-    whole.start(key, spec, 0)
+    whole.start(key, spec, 0, -inf)
     for rows in rounds:
         whole.round(rows, seconds)
     whole.end(None)
@@ -108,7 +109,7 @@ def rounds_of(done: Results) -> tuple[TrialSpec, list[list[Row]], dict[str, floa
 def test_a_stream_and_an_import_say_the_same(done: Results, results: Results, empty: Path, tmp_path: Path) -> None:
     spec, rounds, seconds = rounds_of(done)
     live = local_stream(empty, tmp_path)
-    live.start(rounds[0][0]["key"], spec, 0)
+    live.start(rounds[0][0]["key"], spec, 0, -inf)
     for rows in rounds:
         live.round(rows, seconds)
     live.end(None)
@@ -132,7 +133,7 @@ def test_a_stream_and_an_import_say_the_same(done: Results, results: Results, em
 def test_a_stream_of_a_second_half_says_nothing_of_the_whole(done: Results, empty: Path, tmp_path: Path) -> None:
     spec, rounds, seconds = rounds_of(done)
     live = local_stream(empty, tmp_path)
-    live.start(rounds[0][0]["key"], spec, 1)
+    live.start(rounds[0][0]["key"], spec, 1, -inf)
     live.round(rounds[2], seconds)
     live.end(None)
     run = runs(MlflowClient(live.uri), "plumbline")["ei s0 branin"]
@@ -146,7 +147,7 @@ def test_a_stream_is_thinned(done: Results, empty: Path, tmp_path: Path, monkeyp
     monkeypatch.setattr("plumbline.tracking.runs.STEPS", 2)
     spec, rounds, seconds = rounds_of(done)
     live = local_stream(empty, tmp_path)
-    live.start(rounds[0][0]["key"], spec, 0)
+    live.start(rounds[0][0]["key"], spec, 0, -inf)
     for rows in rounds:
         live.round(rows, seconds)
     live.end(None)
@@ -188,7 +189,7 @@ def test_trials_of_more_than_a_minute_tell_what_the_machine_does(
 ) -> None:
     spec, rounds, seconds = rounds_of(done)
     live = local_stream(empty, tmp_path)
-    live.start(rounds[0][0]["key"], spec, 0)
+    live.start(rounds[0][0]["key"], spec, 0, -inf)
     live.round(rounds[0], seconds | {"round_seconds": 31.0})
     assert not monitors
     for rows in rounds[1:]:
@@ -204,7 +205,7 @@ def test_nothing_watches_a_stream_that_was_given_up(
 ) -> None:
     spec, rounds, seconds = rounds_of(done)
     live = local_stream(empty, tmp_path)
-    live.start(rounds[0][0]["key"], spec, 0)
+    live.start(rounds[0][0]["key"], spec, 0, -inf)
     live.round(rounds[0], seconds | {"round_seconds": 61.0})
     monkeypatch.setattr("plumbline.tracking.live.GRACE", -1e9)
     with pytest.warns(UserWarning, match="has cost this trial"):
@@ -219,7 +220,7 @@ def test_mlflows_own_monitor(done: Results, empty: Path, tmp_path: Path, monkeyp
     monkeypatch.setattr("plumbline.tracking.live.GRACE", 600.0)
     spec, rounds, seconds = rounds_of(done)
     live = local_stream(empty, tmp_path)
-    live.start(rounds[0][0]["key"], spec, 0)
+    live.start(rounds[0][0]["key"], spec, 0, -inf)
     live.round(rounds[0], seconds | {"round_seconds": 61.0})
     end = time.monotonic() + 60
     while time.monotonic() < end:

@@ -1,8 +1,12 @@
 """What a trial has done so far."""
 
+from math import inf, isnan, nan
+
 import pyarrow as arrow
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plumbline.core.history import History
 from plumbline.trials.log import LOG, MANY, Batches, GrowingTensor, Log, Step
@@ -36,6 +40,15 @@ def test_batches_are_joined_in_order(n: int) -> None:
         joined = batches.joined()
         assert len(joined) == min(n, 1)
         assert [v for batch in joined for v in batch["i"].to_pylist()] == [v for i in range(n) for v in (i, -i)]
+
+
+@given(st.lists(st.floats(-5, 5) | st.just(nan), max_size=6), st.integers(1, 2))
+def test_the_best_is_that_of_a_single_outcome(values: list[float], outcomes: int) -> None:
+    log = Log()
+    for y in values:
+        log.append(Step(0, points(1), torch.full((1, outcomes), y, dtype=torch.float64), points(1, outcomes)), SECONDS)
+    known = [y for y in values if not isnan(y)]
+    assert log.best == max(known if outcomes == 1 else [], default=-inf)
 
 
 def test_a_step_is_rows() -> None:

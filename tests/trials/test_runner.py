@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -188,14 +189,17 @@ class Witness:
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
+        self.y: list[float] = []
 
-    def start(self, key: str, spec: TrialSpec, done: int) -> None:
+    def start(self, key: str, spec: TrialSpec, done: int, best: float) -> None:
         self.seen.append(("start", done))
+        self.begun = best
 
     def round(self, rows: list[dict[str, Any]], seconds: dict[str, float]) -> None:
         assert set(seconds) == {"fit_seconds", "acquire_seconds", "evaluate_seconds", "round_seconds"}
         assert rows[0]["roles"] == ["objective"]
         self.seen.append(("round", rows[0]["iteration"], len(rows)))
+        self.y += [row["y"][0] for row in rows]
 
     def end(self, error: str | None) -> None:
         self.seen.append(("end", error))
@@ -229,6 +233,7 @@ def test_observers_are_told(cheap_spec: Make, tmp_path: Path) -> None:
     run_trial(spec, tmp_path, tmp_path, [second])
     assert first.seen == [("start", 0), ("round", 0, 4), ("round", 1, 1)]
     assert second.seen == [("start", 1), ("round", 2, 1), ("end", None)]
+    assert (first.begun, second.begun) == (-inf, max(first.y)), "of the restored log"
 
 
 def test_every_trial_has_observers_of_its_own(cheap_spec: Make, tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from plumbline.store.spec import TrialSpec
 class Observer(Protocol):
     """Receives the start of a trial, each of its rounds, and its end; every trial has its own observer."""
 
-    def start(self, key: str, spec: TrialSpec, done: int) -> None:
-        """Receive the start of a trial after `done` earlier rounds."""
+    def start(self, key: str, spec: TrialSpec, done: int, best: float) -> None:
+        """Receive the start of a trial after `done` earlier rounds, whose best observation is `best`; -inf of none."""
 
     def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
         """Receive the rows of one round, or of a part of the initial design, and its seconds."""
@@ -36,10 +36,14 @@ def failed(error: str, reasons: bool) -> str:
 
 
 class Best:
-    """The best observation so far; none with several outcomes."""
+    """The best observation so far; none with several outcomes.
 
-    def __init__(self) -> None:
-        self.value = -math.inf
+    Args:
+        value: that of earlier rounds; -inf of none.
+    """
+
+    def __init__(self, value: float = -math.inf) -> None:
+        self.value = value
 
     def add(self, rows: list[Row]) -> None:
         """Update the best by further rows."""
@@ -60,7 +64,7 @@ class LastRound:
     def __init__(self) -> None:
         self.title = ""
 
-    def start(self, key: str, spec: TrialSpec, done: int) -> None:
+    def start(self, key: str, spec: TrialSpec, done: int, best: float) -> None:
         """Keep the title of the trial, and the round that it goes on from."""
         self.title, self.last = title(spec), done
 
@@ -104,10 +108,9 @@ class LineLog:
     def _write(self, text: str) -> None:
         print(time.strftime("%H:%M:%S"), " ".join(text.splitlines()), file=self.stream, flush=True)
 
-    def start(self, key: str, spec: TrialSpec, done: int) -> None:
+    def start(self, key: str, spec: TrialSpec, done: int, best: float) -> None:
         """Write the title of the trial, and the round it resumes from."""
-        self.title, self.rounds, self.best = title(spec), spec.budget.rounds, Best()
-        self.since = f" since round {done}" if done else ""
+        self.title, self.rounds, self.best = title(spec), spec.budget.rounds, Best(best)
         self.count, self.next = 0, -math.inf
         resumed = f", going on after round {done}" if done else ""
         self._write(f"{self.title}: trial {key}, {counted(self.rounds, 'round')}{resumed}")
@@ -121,7 +124,7 @@ class LineLog:
             return
         self.next = now + 1.0
         y = ", ".join(f"{value:.5g}" for value in last["y"])
-        best = f" {self.best}{self.since}" if str(self.best) else ""
+        best = f" {self.best}" if str(self.best) else ""
         events = f" [{', '.join(last['events'])}]" if last["events"] else ""
         self._write(
             f"{self.title}: round {last['iteration']}/{self.rounds} y={y}{best} "
@@ -170,10 +173,10 @@ class ProgressBar:
     def __init__(self, bars: ProgressBars) -> None:
         self.progress, self.reasons = bars.progress, bars.reasons
 
-    def start(self, key: str, spec: TrialSpec, done: int) -> None:
+    def start(self, key: str, spec: TrialSpec, done: int, best: float) -> None:
         """Add a bar."""
-        self.title, self.best = title(spec), Best()
-        self.task = self.progress.add_task(self.title, total=spec.budget.rounds, completed=done, best="")
+        self.title, self.best = title(spec), Best(best)
+        self.task = self.progress.add_task(self.title, total=spec.budget.rounds, completed=done, best=str(self.best))
 
     def round(self, rows: list[Row], seconds: dict[str, float]) -> None:
         """Move the bar."""

@@ -84,7 +84,7 @@ class LiveRun:
                 stacklevel=3,
             )
 
-    def start(self, key: str, spec: TrialSpec, done: int) -> None:
+    def start(self, key: str, spec: TrialSpec, done: int, best: float) -> None:
         """Go on with the trial's run, or make it."""
         self._watch(False)
         self.run, self.waited, self.computed = None, 0.0, 0.0

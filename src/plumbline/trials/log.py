@@ -1,5 +1,6 @@
 """The log of a trial: growing tensors of points and observations, with further columns."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -177,6 +178,14 @@ class Log:
     def Y(self) -> Tensor:  # noqa: N802
         """All observations: `n x m`."""
         return self._Y.rows
+
+    @property
+    def best(self) -> float:
+        """The greatest observation; -inf before any, and with several outcomes."""
+        Y = self.Y
+        if not len(Y) or Y.shape[1] > 1:
+            return -math.inf
+        return float(Y.nan_to_num(nan=-math.inf, posinf=math.inf, neginf=-math.inf).max())
 
     def append(self, step: Step, timing: Mapping[str, float]) -> None:
         """Append a step with its seconds."""

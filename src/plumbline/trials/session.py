@@ -64,7 +64,7 @@ class TrialSession:
         self.folder.write_json(self.folder.path / "spec.json", self.spec.model_dump(mode="json"))
         self.log, state = self.checkpoint.restore()
         for observer in self.observers:
-            observer.start(self.folder.key, self.spec, max(self.log.iteration, 0))
+            observer.start(self.folder.key, self.spec, max(self.log.iteration, 0), self.log.best)
         with self.guarded():
             self.trial = Trial(self.spec, self.data, self.log, state, self.device, self.shared, self.together)
             self.trial.prepare(EvaluationContext(self.device, self.folder.evaluation_path))
