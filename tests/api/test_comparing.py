@@ -267,6 +267,25 @@ def test_a_problem_that_only_the_store_has_runs_on_is_known(tmp_path: Path, monk
         pb.compare(["random", "ucb"], "branin", store="results/store")
 
 
+def test_classes_by_their_paths_are_compared_by_their_names(tmp_path: Path) -> None:
+    """Both run as `ask-tell`, with other options."""
+    for name in ("Steps", "Batch"):
+        found = pb.run(
+            method_class="ask-tell",
+            problem="branin",
+            options={"optimiser": f"ask_tell_cases:{name}"},
+            seeds=2,
+            rounds=1,
+            store=tmp_path,
+            data=tmp_path,
+        )
+        assert set(found["method"]) == {name}
+    compared = pb.compare(["Steps", "Batch"], "branin", store=tmp_path)
+    assert compared["method"].tolist() == ["Steps", "Batch"]
+    with pytest.raises(PlumblineError, match="of others it has: Batch, Steps"):
+        pb.compare(["Steps", "ask-tell"], "branin", store=tmp_path)
+
+
 def test_methods_may_be_separated_by_commas() -> None:
     expected = pb.compare(["ucb", "cucb"], "levy-20", experiment="CBO-X1", metric="best_f")
     found = pb.compare("ucb, cucb", "levy-20", experiment="CBO-X1", metric="best_f")

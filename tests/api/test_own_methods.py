@@ -43,6 +43,9 @@ def test_a_target_is_an_entry_a_registered_class_or_a_path(entries: MethodsAndTa
     assert acquisition.ref.options == {"acquisition": path, "model": {**shared, "kernel": "rbf"}}
     optimiser = own_method("ask_tell_cases:Steps", {}, entries)
     assert (optimiser.ref.name, optimiser.ref.options) == ("ask-tell", {"optimiser": "ask_tell_cases:Steps"})
+    assert [one.ref.label for one in (entry, acquisition, optimiser)] == [
+        one.name for one in (entry, acquisition, optimiser)
+    ], "the store has the names of the tables"
 
 
 def test_an_acquisition_function_takes_the_model_of_an_entry() -> None:

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from plumbline.core.errors import PlumblineError
 from plumbline.core.seeding import identity
 from plumbline.registry.catalogue import Kind, catalogue, option_model
-from plumbline.registry.references import Json, ProblemRef, canonical_options
+from plumbline.registry.references import Json, MethodRef, ProblemRef, canonical_options
+from plumbline.study.methods_and_tasks import load_methods_and_tasks
 from plumbline.study.plan import load_plan
 from plumbline.study.settings import read_config
 
@@ -157,3 +158,31 @@ def test_streams_of_the_studies_have_the_names_that_their_records_were_drawn_und
         for task in plan.library.tasks.values():
             problem = task.with_stand_ins(plan.stand_ins)
             assert problem.stream_name() == identity(problem.name, problem.options), task.name
+
+
+PATHS = {"ask-tell": "optimiser", "botorch-acquisition": "acquisition"}
+"""Methods that are classes by their paths, and the options that name these."""
+
+
+@given(method=st.sampled_from(sorted(PATHS)), name=st.from_regex(r"[A-Z][A-Za-z0-9_]{0,12}", fullmatch=True))
+def test_a_class_by_its_path_goes_by_its_name(method: str, name: str) -> None:
+    for path in (f"mine:{name}", f"mine.parts.{name}"):
+        ref = MethodRef(name=method, options={PATHS[method]: path})
+        assert ref.label == name
+        assert MethodRef.model_validate_json(ref.model_dump_json()) == ref
+        assert MethodRef(name=method, options={PATHS[method]: path}, label="its-own").label == "its-own"
+        assert MethodRef(name=method, options={PATHS[method]: path}, label=method).label == method, "an entry may be so"
+
+
+@pytest.mark.parametrize("path", [None, 5, "alone", "mine:", "mine:a/b", ["mine:A"], f"mine:{'A' * 200}"])
+def test_what_is_no_path_of_a_class_leaves_the_registered_name(path: Any) -> None:
+    assert MethodRef(name="ask-tell", options={"optimiser": path}).label == "ask-tell"
+    assert MethodRef(name="random", options={"optimiser": "mine:A"}).label == "random"
+    assert MethodRef(name="no-such", options={"optimiser": "mine:A"}).label == "no-such"
+    with pytest.raises(ValidationError, match="a label is lower-case letters"):
+        MethodRef(name="ask-tell", options={"optimiser": path}, label="Other")
+
+
+def test_labels_of_entries_are_their_names(root: Path) -> None:
+    methods = load_methods_and_tasks(root / "config").methods
+    assert {name: method.ref.label for name, method in methods.items()} == {name: name for name in methods}

@@ -59,7 +59,8 @@ def own_method(target: str, options: NestedOptions, entries: "MethodsAndTasks") 
                 f"class {target!r}: config/methods has no entry {SURROGATE_OF!r}, whose model it takes"
             )
         known["model"] = entries.methods[SURROGATE_OF].ref.options["model"]
-    return OwnMethod(name, MethodRef(name=kind, options=merge(known, dict(options))), place_of_class(target))
+    ref = MethodRef(name=kind, options=merge(known, dict(options)))
+    return OwnMethod(ref.label, ref, place_of_class(target))
 
 
 def kind_of_class(target: str) -> tuple[str, dict[str, object]]:

@@ -249,8 +249,9 @@ def _one_of(records: Records, methods: Sequence[str], task: str, lacking: Sequen
     if here.empty and task not in {*entries.tasks, *of_store}:
         raise unknown("task", task, {*map(str, index["task"].unique()), *of_store}, are="tasks have runs here")
     run = {*map(str, here["method"]), *(label for at, label in stored if at == task)}
+    known = {*run, *entries.methods, *(label for _, label in stored)}
     for method in methods:
-        if method not in {*run, *entries.methods} and not catalogue().has("method", method):
+        if method not in known and not catalogue().has("method", method):
             raise unknown("method", method, run or entries.methods, are="methods have runs on it" if run else "methods")
     own_store = f", and {STORE} lacks {', '.join(lacking)}" if lacking else ""
     command = _command((lacking or methods)[0], task, entries)

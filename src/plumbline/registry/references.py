@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from functools import cache, reduce
 from operator import getitem
 from typing import Any, Self
@@ -11,7 +12,7 @@ from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_v
 
 from plumbline.core import seeding
 from plumbline.core.errors import unknown
-from plumbline.core.inputs import METHOD, declared, replaced
+from plumbline.core.inputs import CODE, METHOD, declared, module_and_name, replaced
 from plumbline.core.options import Options
 from plumbline.registry.catalogue import Kind, catalogue, option_model, remembered
 
@@ -166,15 +167,30 @@ _WHOLE = {"ackley-noisy": ("noise_factor",), "radio": ("uav_divisor",)}
 """Floats that are whole numbers in the names of streams, where they are whole: the studies write them so."""
 
 
+def name_of_class(method: str, options: Mapping[str, Any]) -> str:
+    """Return the name of the class that options of a method name by its path; empty where they name none."""
+    if not catalogue().has("method", method):
+        return ""
+    schema = catalogue().find("method", method).options
+    paths = [str(one.value) for one in declared(schema, options) if one.mark == CODE]
+    names = [name for module, name in map(module_and_name, paths) if module and len(name) <= LONGEST_LABEL]
+    return next((name for name in names if all(part.isidentifier() for part in name.split("."))), "")
+
+
 class MethodRef(Named):
-    """A method; `label` is its name in figures and folders, by default its registered name."""
+    """A method; `label` is its name in figures and folders.
+
+    By default that is the name of the class that its options name by a path, or else its registered name.
+    """
 
     label: str = Field(default="", validate_default=True)
 
     @field_validator("label")
     @classmethod
     def _is_safe_in_paths(cls, label: str, info: ValidationInfo) -> str:
-        return safe_label(label) if label else info.data.get("name", "")
+        name = info.data.get("name", "")
+        named = name_of_class(name, info.data.get("options", {}))
+        return safe_label(label) if label not in ("", named) else named or name
 
 
 class InitialDesign(Options):

@@ -81,8 +81,8 @@ def test_seeds_of_an_earlier_version_of_ones_code_are_left_out(
     pb.run(**asked, seeds=4, rounds=1, store=store, data=tmp_path)
     edited("stored_walk", WALK.format(share=0.9))
     pb.run(**asked, seeds=[0, 1], rounds=1, store=store, data=tmp_path)
-    with pytest.warns(UserWarning, match="ask-tell on branin: 2 seeds of an earlier version of your code left out"):
-        (trials,) = stored_trials(store, ["ask-tell"], "branin").values()
+    with pytest.warns(UserWarning, match="Walk on branin: 2 seeds of an earlier version of your code left out"):
+        (trials,) = stored_trials(store, ["Walk"], "branin").values()
     assert sorted(one.spec.seed for one in trials) == [0, 1]
     assert len({tuple(one.own_code.items()) for one in trials}) == 1
 
