@@ -18,6 +18,7 @@ from plumbline.cli.app import (
     existing_folder,
     path_argument,
     places,
+    printing_aside,
     read_plan,
     read_plan_and_home,
 )
@@ -38,7 +39,8 @@ def plan(
     data: DataOption = None,
 ) -> None:
     """Print the number of trials of a preset, those done, and the estimated cost of the others."""
-    loaded = read_plan(config)
+    with printing_aside(chunks):
+        loaded = read_plan(config)
     run = loaded.run
     if chunks:
         for experiment in run.experiments.values():
