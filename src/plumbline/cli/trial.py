@@ -76,7 +76,10 @@ def trial(
         typer.Option(min=0.1, help="seconds that one call of the method or problem may take; default: no limit"),
     ] = None,
     real_data: Annotated[
-        bool, typer.Option("--real-data", help="use real data instead of generated stand-ins")
+        bool,
+        typer.Option(
+            "--real-data", help="use real data instead of generated stand-ins, except where -p or -P names the data"
+        ),
     ] = False,
     store: StoreOption = None,
     data: DataOption = None,
