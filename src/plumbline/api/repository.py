@@ -1,6 +1,8 @@
 """The configuration: that of the workspace around the working directory, else what comes with the package."""
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Literal
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.places import STUDIES, shipped, workspace
@@ -38,6 +40,44 @@ def find_study(repository: Path, experiment: str) -> tuple[Path, Study]:
     """
     known: list[str] = []
     unread: list[PlumblineError] = []
+    for path, names in _named_in_studies(repository, "experiments", unread):
+        if experiment in names:
+            return path, load_study(path)
+        known += names
+    if unread:
+        raise unread[0]
+    raise unknown("experiment", experiment, known, "plumbline experiments")
+
+
+def studies_with_claims(repository: Path, claims: Collection[str], first: Collection[str] = ()) -> list[Study]:
+    """Return the studies of a repository that have some of these claims, each with these alone.
+
+    No other study is checked. A claim that several studies have is that of one of the `first`, where these have it.
+    Claims that no study has are left out.
+
+    Raises:
+        PlumblineError: a claim is in none of the files that can be read, with what is wrong in the first other one.
+    """
+    unread: list[PlumblineError] = []
+    found: list[Study] = []
+    wanted = set(claims)
+    files = list(_named_in_studies(repository, "claims", unread))
+    for path, names in sorted(files, key=lambda one: one[0].stem not in first):
+        if not wanted.isdisjoint(names):
+            study = load_study(path)
+            found.append(
+                study.model_copy(update={"claims": {name: one for name, one in study.claims.items() if name in wanted}})
+            )
+            wanted -= names
+    if unread and wanted:
+        raise unread[0]
+    return found
+
+
+def _named_in_studies(
+    repository: Path, part: Literal["experiments", "claims"], unread: list[PlumblineError]
+) -> Iterator[tuple[Path, set[str]]]:
+    """Yield each file of a study with the names in a part of it; append what is wrong with others to `unread`."""
     for name in study_names(repository):
         path = repository / STUDIES / f"{name}.yaml"
         try:
@@ -45,11 +85,6 @@ def find_study(repository: Path, experiment: str) -> tuple[Path, Study]:
         except PlumblineError as error:
             unread.append(error)
             continue
-        names = content.get("experiments") if isinstance(content, dict) else None
+        names = content.get(part) if isinstance(content, dict) else None
         if isinstance(names, dict):
-            if experiment in names:
-                return path, load_study(path)
-            known += map(str, names)
-    if unread:
-        raise unread[0]
-    raise unknown("experiment", experiment, known, "plumbline experiments")
+            yield path, set(map(str, names))
