@@ -1,13 +1,12 @@
 """The configuration: that of the workspace around the working directory, else what comes with the package."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
-from typing import Literal
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.places import STUDIES, shipped, workspace
-from plumbline.core.strict_yaml import read_yaml, yaml_files
-from plumbline.study.experiments import Study, load_study
+from plumbline.core.strict_yaml import yaml_files
+from plumbline.study.experiments import Study, load_study, named_in_studies
 from plumbline.study.settings import Config, read_config
 
 
@@ -40,7 +39,7 @@ def find_study(repository: Path, experiment: str) -> tuple[Path, Study]:
     """
     known: list[str] = []
     unread: list[PlumblineError] = []
-    for path, names in _named_in_studies(repository, "experiments", unread):
+    for path, names in named_in_studies(repository / STUDIES, "experiments", unread):
         if experiment in names:
             return path, load_study(path)
         known += names
@@ -61,7 +60,7 @@ def studies_with_claims(repository: Path, claims: Collection[str], first: Collec
     unread: list[PlumblineError] = []
     found: list[Study] = []
     wanted = set(claims)
-    files = list(_named_in_studies(repository, "claims", unread))
+    files = list(named_in_studies(repository / STUDIES, "claims", unread))
     for path, names in sorted(files, key=lambda one: one[0].stem not in first):
         if not wanted.isdisjoint(names):
             study = load_study(path)
@@ -72,19 +71,3 @@ def studies_with_claims(repository: Path, claims: Collection[str], first: Collec
     if unread and wanted:
         raise unread[0]
     return found
-
-
-def _named_in_studies(
-    repository: Path, part: Literal["experiments", "claims"], unread: list[PlumblineError]
-) -> Iterator[tuple[Path, set[str]]]:
-    """Yield each file of a study with the names in a part of it; append what is wrong with others to `unread`."""
-    for name in study_names(repository):
-        path = repository / STUDIES / f"{name}.yaml"
-        try:
-            content = read_yaml(path)
-        except PlumblineError as error:
-            unread.append(error)
-            continue
-        names = content.get(part) if isinstance(content, dict) else None
-        if isinstance(names, dict):
-            yield path, set(map(str, names))
