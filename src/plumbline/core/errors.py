@@ -63,6 +63,12 @@ def shown(value: object, longest: int = 60) -> str:
     return text if len(text) <= longest else f"{text[:longest]} ..."
 
 
+def kind_of(value: object) -> str:
+    """Return what a value is that something else was wanted for, after "returned": `None`, `a str`, `an int`."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
 def describe_os_error(error: OSError) -> str:
     """Describe an error of the operating system in one line, with its usual remedy if there is one."""
     where = f" ({error.filename})" if error.filename is not None else ""
