@@ -90,6 +90,7 @@ def test_what_it_remembers_is_kept() -> None:
         ({"optimiser": "ask_tell_cases:function"}, "is a builtin_function_or_method: a class is wanted"),
         ({"optimiser": "__main__:Steps"}, "is a class of this script or notebook: save it in a file"),
         ({"optimiser": "no_such.module:Steps"}, "there is no module 'no_such' on Python's path"),
+        ({"optimiser": "steps.py"}, "'steps.py' is a file: write its module and the class in it, 'steps:MyClass'"),
         ({"optimiser": "Steps"}, "'Steps' is no class: write `package.module.Class` or `package.module:Class`"),
         ({}, "optimiser: Field required"),
     ],
