@@ -49,7 +49,7 @@ def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
         (("reference", "TINY-T1"), "name the results to add: --folder results/<preset>"),
         (
             ("compare", "--methods", "dice,bound", "--experiment", "TINY-T1"),
-            "no runs of TINY-T1: run it, and name its results as `folder`: results/<preset>",
+            "no runs of TINY-T1: run it, and name its results, results/<preset>, by `--folder` (in Python `folder`)",
         ),
         (
             ("compare", "--methods", "dice,bound", "--experiment", "TINY-T9"),

@@ -49,6 +49,11 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+def option_named(name: str) -> str:
+    """Return how an argument is named in errors that the command line shows too: by its option, and in Python."""
+    return f"`--{name.replace('_', '-')}` (in Python `{name}`)"
+
+
 def _instead(name: str, value: object) -> str:
     """Return how a class or a function is named, for an argument that is the name of one."""
     if name == "target":
