@@ -17,6 +17,7 @@ from plumbline import api
 from plumbline.api.arguments import checked
 from plumbline.api.editions import add_to_atlas
 from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
 
 PUBLIC = [api.atlas, api.bench, api.classes, api.compare, api.diagnose, api.run, api.runs, api.seeds, api.show]
 
@@ -98,6 +99,25 @@ def test_the_error_says_what_is_wanted(name: str, value: object, message: str) -
     with pytest.raises(PlumblineError) as caught:
         example(**{name: value})  # type: ignore[arg-type]
     assert str(caught.value) == message
+
+
+def test_a_class_or_a_function_is_given_by_a_name() -> None:
+    class Own:
+        pass
+
+    Own.__module__ = "__main__"
+    with pytest.raises(
+        PlumblineError, match=r"^target: text is wanted \(got .*\): name the class by its path, 'plumbline.core"
+    ):
+        api.bench(History)  # type: ignore[arg-type]
+    with pytest.raises(PlumblineError, match=r"\): save the class in a file, and name it by its path, 'module:Own'$"):
+        api.bench(Own)  # type: ignore[arg-type]
+    for name in ("method", "method_class", "problem"):
+        for value in (Own, checked):
+            with pytest.raises(
+                PlumblineError, match=rf"^{name}: text is wanted .*\): give the name that it is registered by"
+            ):
+                api.run(**{name: value})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("function", [*PUBLIC, add_to_atlas, example], ids=lambda function: function.__name__)

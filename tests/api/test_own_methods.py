@@ -53,3 +53,16 @@ def test_an_acquisition_function_takes_the_model_of_an_entry() -> None:
     none: Any = SimpleNamespace(methods={})
     with pytest.raises(PlumblineError, match="config/methods has no entry 'atlas-logei', whose model it takes"):
         own_method("botorch.acquisition.logei:qLogExpectedImprovement", {}, none)
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("straddle.py", "straddle:MyClass"),
+        ("a/straddle.py", "a.straddle:MyClass"),
+        ("/b/straddle.py", "straddle:MyClass"),
+    ],
+)
+def test_a_file_is_no_class(entries: MethodsAndTasks, target: str, path: str) -> None:
+    with pytest.raises(PlumblineError, match=f"^'{target}' is a file: write its module and the class in it, '{path}'"):
+        own_method(target, {}, entries)

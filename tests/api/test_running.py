@@ -20,7 +20,10 @@ from plumbline.api import running
 from plumbline.api.repository import find_repository
 from plumbline.api.running import TrialRequest, entries_and_stand_ins, seed_numbers
 from plumbline.core.errors import PlumblineError
+from plumbline.core.inputs import INPUT, declared
 from plumbline.problems.build import problem_of
+from plumbline.registry.catalogue import catalogue
+from plumbline.registry.references import ProblemRef
 from plumbline.store.spec import TrialSpec
 from plumbline.study.experiments import MAX_SEEDS
 from plumbline.study.methods_and_tasks import MethodsAndTasks
@@ -78,6 +81,26 @@ def test_options_are_laid_over_those_of_an_entry(entries: MethodsAndTasks) -> No
     assert spec.method.options == {**base, "model": {**base["model"], "ard": False}}
     assert (spec.budget.q, spec.budget.rounds) == (3, entries.tasks["ackley-2"].budget.rounds)
     assert spec.budget.initial.design == "sobol"
+
+
+@given(data=st.data(), real=st.booleans(), by_entry=st.booleans())
+@settings(max_examples=50)
+def test_stand_ins_take_the_place_of_what_no_option_names(data: st.DataObject, real: bool, by_entry: bool) -> None:
+    entries, stand_ins = entries_and_stand_ins(find_repository(), real)
+    where = ["lasso-dna", "online-lda"] if not by_entry else ["lasso-dna", "lda", "atlas-qed"]
+    name = data.draw(st.sampled_from(where))
+    problem = entries.tasks[name].problem if by_entry else ProblemRef(name=name)
+    ((option, usual),) = (
+        (one.place[0], one.value)
+        for one in declared(catalogue().find("problem", problem.name).options, problem.options)
+        if one.mark == INPUT
+    )
+    named = data.draw(st.sampled_from([{}, {option: usual}, {option: "mine"}]))
+    one = {"task": name} if by_entry else {"problem": name}
+    spec = TrialRequest(method="random", problem_options=named, **one).spec(entries, stand_ins, 0)
+    wanted = named.get(option, usual if real else stand_ins[usual])
+    assert real or stand_ins[usual] != usual
+    assert spec.problem.options.get(option, usual) == wanted
 
 
 def test_options_of_another_design_are_not_kept(entries: MethodsAndTasks) -> None:

@@ -1,9 +1,12 @@
 """What commands share: the configuration of `--config`."""
 
 import json
+import os
 import random
 import re
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ import pytest
 from command_line import METHODS, STUDY, TASKS, check_one_line
 from typer.main import get_command
 
-from plumbline.cli.app import app, config_layers
+from plumbline.cli.app import app, config_layers, printing_aside
 from plumbline.core.errors import PlumblineError
 from plumbline.tracking.addresses import LOCAL, local
 
@@ -162,3 +165,17 @@ def test_in_each_folder_of_a_workspace_defaults_are_the_workspaces(
     assert list(inside.iterdir()) == []
     monkeypatch.chdir(tmp_path / "workspace")
     assert local() == LOCAL
+
+
+@pytest.mark.parametrize("data", [True, False])
+def test_what_a_users_code_prints_is_no_data(data: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    """Also what it prints past `sys.stdout`, by its own programs, and before it fails."""
+    with suppress(ZeroDivisionError), printing_aside(data):
+        print("measuring")
+        print("past", file=sys.__stdout__, flush=not data)
+        os.system("echo started")
+        print(1 / 0)
+    print("x,y")
+    aside = ["measuring", "past", "started"]
+    out, err = (text.split() for text in capfd.readouterr())
+    assert (sorted(out), sorted(err)) == (sorted(["x,y"] + aside * (not data)), sorted(aside * data))

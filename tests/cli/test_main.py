@@ -1,10 +1,13 @@
 """The application: its help, its version, its errors."""
 
 import contextlib
+import errno
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import check_one_line
@@ -27,6 +30,46 @@ def test_no_command_is_a_question_and_no_mistake(run: Run) -> None:
     assert "Usage" in output
     assert "snakemake" not in output
     check_one_line(run("mehtods"), "No such command 'mehtods'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "file", "remedy"),
+    [
+        (("diagnose", "f.csv", "--csv", "x.csv"), "x.csv", "name another file"),
+        (("diagnose", "f.csv", "--json=x.json"), "x.json", "name another file"),
+        (("schema", "-o", "there"), r"there/\S+\.json", "name another folder"),
+        (("schema",), r"config/schemas/\S+\.json", "name another folder, with --output"),
+        (
+            ("trial", "--class", "random", "--problem", "branin"),
+            r"results/store/\w+/\S+",
+            "name another folder, with --store or --data",
+        ),
+        (
+            ("illustrate", "TINY-I1", "-o", "x.parquet"),
+            "x.parquet",
+            "name another file, or set `results` in the configuration",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named_with_a_way_out_that_there_is(
+    arguments: tuple[str, ...], file: str, remedy: str, run: Run, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tiny / "f.csv").write_text("y,mean,sd\n" + "".join(f"{i % 7},{i % 5},1\n" for i in range(40)))
+    (tiny / "there").mkdir()
+    touch = Path.touch
+
+    def refuse(path: Path, *more: Any, **options: Any) -> None:
+        if path.name.startswith("."):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        touch(path, *more, **options)
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    code, _, errors = run(*arguments)
+    assert code == 2
+    found = re.search(r"error: no permission to write \((.*)\): check its owner, or (.*)\n", errors)
+    assert found, errors
+    assert re.fullmatch(file, found[1]), found[1]
+    assert found[2] == remedy
 
 
 def test_help_is_quick(one_core: dict[str, str]) -> None:

@@ -218,6 +218,8 @@ def test_a_workspace_overwrites_nothing(run: Run, tmp_path: Path) -> None:
     check_one_line(run("init", "."), "config.yaml is there already: choose another name, or delete it")
     assert not (tmp_path / "Snakefile").exists()
     assert (tmp_path / "config/config.yaml").read_text() == "# ours\n"
+    (tmp_path / "config/studies").mkdir()
+    check_one_line(run("init", "."), ". is a workspace already: `plumbline new study` adds to it")
 
 
 def test_words() -> None:

@@ -1,12 +1,14 @@
 """What the commands that the workflow calls have in common."""
 
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import check_one_line
+from command_line import STUDY, check_one_line
 
 from plumbline.registry.catalogue import catalogue
 from plumbline.store.spec import TrialSpec
@@ -47,7 +49,7 @@ def test_what_is_asked_of_nothing_is_no_success(run: Run, tiny: Path) -> None:
         (("reference", "TINY-T1"), "name the results to add: --folder results/<preset>"),
         (
             ("compare", "--methods", "dice,bound", "--experiment", "TINY-T1"),
-            "no runs of TINY-T1: run it, and name its results as `folder`: results/<preset>",
+            "no runs of TINY-T1: run it, and name its results, results/<preset>, by `--folder` (in Python `folder`)",
         ),
         (
             ("compare", "--methods", "dice,bound", "--experiment", "TINY-T9"),
@@ -88,6 +90,27 @@ COLLECT = (
 
 
 SHOWN = ("--records", "results/quick/records/TINY-F1.parquet", "--snapshots", "s/TINY-F1.parquet")
+
+
+def test_an_experiment_of_a_study_that_is_not_chosen_is_known(run: Run, tiny: Path) -> None:
+    """The remedy is taken as it is printed."""
+    own = STUDY.replace("tiny", "lab").replace("TINY", "LAB")
+    (tiny / "config/studies/lab.yaml").write_text(own)
+    (tiny / "config/studies/draft.yaml").write_text("study: [")
+    (tiny / "results/quick").mkdir(parents=True)
+    for arguments in (
+        ("figure", "LAB-F1", "-o", "x.svg"),
+        ("table", "LAB-T1", "-o", "x.csv"),
+        ("collect", "LAB-T1", "-o", "x.parquet", "--snapshots", "y.parquet"),
+        ("illustrate", "LAB-I1", "-o", "x.parquet"),
+        ("outputs", "LAB-T1", "--folder", "results/quick"),
+        ("reference", "LAB-T1", "--folder", "results/quick"),
+    ):
+        result = run(*arguments)
+        check_one_line(result, "its study lab is not in `studies`: add it there")
+        config = shlex.split(re.findall(r"`(--config \S.*?)` \(plumbline\)", result[2])[0])
+        assert "is not in `studies`" not in run(*arguments, *config)[2]
+    check_one_line(run("illustrate", "LAB-I9", "-o", "x.parquet"), "unknown experiment 'LAB-I9'")
 
 
 @pytest.mark.slow

@@ -130,6 +130,36 @@ def test_a_pipe_gets_whole_titles(run: Run, tiny: Path, monkeypatch: pytest.Monk
     assert long in run("plan")[1]
 
 
+def test_verdicts_of_a_file_are_those_that_it_has(run: Run, tiny: Path, root: Path) -> None:
+    """Also of studies that the configuration leaves out; of a claim that two studies have, it is the chosen one's."""
+    rows = pd.read_csv(root / "results/reference/claims.csv", keep_default_na=False)
+    first = rows[rows["role"] == "primary"].iloc[:1]
+    pd.concat([first.assign(claim=name) for name in ("K1", "M1", "GONE")]).to_csv(tiny / "mine.csv", index=False)
+    own = STUDY.replace("tiny", "mine").replace("TINY", "MINE").replace("Dice win", "Mine wins")
+    (tiny / "config/studies/mine.yaml").write_text(own)
+    (tiny / "config/studies/more.yaml").write_text(
+        own.replace("mine", "more").replace("MINE", "MORE").replace("  K1:", "  M1:").replace("Mine wins", "More wins")
+    )
+    for arguments in (), ("--csv",), ("--markdown",):
+        with pytest.warns(UserWarning, match="mine.csv: no study has GONE"):
+            code, output, _ = run("verdicts", "mine.csv", *arguments)
+        assert code == 0
+        assert ("Dice win" in output, "More wins" in output, "Mine wins" in output) == (True, True, False)
+        assert "not judged" not in output
+    with pytest.warns(UserWarning, match="GONE"):
+        summary = pd.read_csv(StringIO(run("verdicts", "mine.csv", "--show", "summary", "--csv")[1]))
+    assert summary.set_index("verdict").loc["claims"].to_dict() == {"tiny": 1, "more": 1, "all": 2}
+    (tiny / "config/studies/broken.yaml").write_text("study: [")
+    check_one_line(run("verdicts", "mine.csv"), "broken.yaml is not YAML")
+    first.assign(claim="K1").to_csv(tiny / "mine.csv", index=False)
+    assert "Dice win" in run("verdicts", "mine.csv")[1], "what is wrong in another study hinders nobody"
+
+
+def test_a_claim_of_any_study_is_called_one(run: Run, tiny: Path) -> None:
+    (tiny / "config/config.yaml").write_text("preset: quick\nstudies: [other]\n")
+    check_one_line(run("verdicts", "k1"), "K1 is a claim: `plumbline show claim K1` shows it")
+
+
 @pytest.mark.slow
 def test_verdicts(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)

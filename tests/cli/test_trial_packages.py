@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from command_line import check_one_line
 from own_packages import FILES, METHOD, write_package
@@ -27,6 +29,19 @@ def test_they_are_listed_with_their_options(run: Run, own_packages: Path) -> Non
     assert lines[1] == "mine.methods (package my-package)"
     assert lines[-1].split()[:2] == ["part", "0.5"]
     assert "my-bowl" in run("classes", "problem")[1]
+
+
+@pytest.mark.parametrize("command", [(*TRIAL, "--csv"), ("classes", "method", "--csv"), ("methods", "--csv")])
+def test_csv_is_csv_whatever_their_code_prints(command: tuple[str, ...], run: Run, own_packages: Path) -> None:
+    words = "print('measuring')\n"
+    loud = {name: words + text for name, text in FILES.items()}
+    loud["mine/helper.py"] = f"def part(x):\n    {words}    return x\n"
+    write_package(own_packages, files=loud)
+    code, output, errors = run(*command)
+    assert code == 0, errors
+    assert "measuring" not in output
+    assert len(pd.read_csv(StringIO(output))) > 1
+    assert ("measuring" in errors) == (command[0] == "trial")
 
 
 def test_a_broken_one_is_named_and_the_others_are_listed(run: Run, own_packages: Path) -> None:

@@ -79,8 +79,10 @@ def test_what_may_not_be_read_is_not_what_may_not_be_written(
     assert "no permission to read" in describe_os_error(OSError(code, "no", str(tmp_path / "unseen/config.yaml")))
 
 
-def test_the_command_line_names_a_store_by_its_option() -> None:
-    assert "--store" in describe_os_error(OSError(errno.EACCES, "no", "/data/x"))
+def test_where_else_to_write_is_said_where_it_is_known() -> None:
+    error = OSError(errno.EACCES, "no", "/data/x")
+    assert describe_os_error(error) == "no permission to write (/data/x): check its owner"
+    assert describe_os_error(error, "name another") == f"{describe_os_error(error)}, or name another"
 
 
 @given(st.sampled_from([errno.EACCES, errno.ENOSPC, errno.EIO, None]), st.none() | st.text() | st.integers())

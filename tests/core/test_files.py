@@ -26,6 +26,25 @@ from plumbline.core.files import (
 )
 
 
+@pytest.mark.parametrize("place", ["before", "in", "after"])
+def test_an_error_of_the_machine_names_the_file_that_was_asked_for(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, "no", str(path))
+
+    path = tmp_path / "x.csv"
+    if place != "in":
+        monkeypatch.setattr(Path, {"before": "touch", "after": "replace"}[place], refuse)
+    with pytest.raises(PermissionError) as caught, atomic(path) as part:
+        (refuse if place == "in" else Path.exists)(part)
+    assert caught.value.filename == str(path)
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(PermissionError, match="other"), atomic(path):
+        refuse(Path("other"))
+
+
 def test_a_file_appears_when_the_block_ends(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "file.txt"
     with atomic(path) as part:

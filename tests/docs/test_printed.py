@@ -4,15 +4,18 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from plumbline.cli.app import read_plan
 from plumbline.cli.main import main
+from plumbline.cli.skeletons import write_workspace
 from plumbline.study.costs import Estimate, estimates
 
 ROOT = Path(__file__).parents[2]
 RUNNING = (ROOT / "docs" / "guide" / "running.md").read_text(encoding="utf-8")
+DIAGNOSE = (ROOT / "docs" / "guide" / "diagnose.md").read_text(encoding="utf-8")
 PRINTED = re.findall(r"```sh\n(plumbline [^\n]+)\n```\n\n```\n(.*?)```", RUNNING, re.DOTALL)
 
 Command = Callable[[str], str]
@@ -38,6 +41,24 @@ def test_the_guide_has_what_is_printed(line: str, printed: str, command: Command
 
 def test_the_guide_has_outputs() -> None:
     assert {line.split()[1] for line, _ in PRINTED} == {"compare", "seeds"}
+
+
+@pytest.mark.slow
+def test_the_share_of_failed_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the guide says of its example; on another processor a round or two may end otherwise."""
+    section = DIAGNOSE.partition("## Does the search find the maximum?")[2]
+    entries, code = (re.search(rf"```{kind}\n(.*?)```", section, re.DOTALL)[1] for kind in ("yaml", "python"))  # type: ignore[index]
+    stated = re.search(r"it is (\.\d+) for EI \((\.\d+) to (\.\d+)\), and (\d+) for EI whose", section)
+    assert stated
+    write_workspace(tmp_path / "study")
+    (tmp_path / "study/config/methods/mine.yaml").write_text(entries)
+    monkeypatch.chdir(tmp_path / "study")
+    names: dict[str, Any] = {}
+    *before, last = code.rstrip().splitlines()
+    exec("\n".join(before), names)
+    ei, informed = eval(last, names).to_dict("records")
+    found = [ei["value"], ei["low"], ei["high"], informed["value"]]
+    assert found == pytest.approx([float(number) for number in stated.groups()], abs=0.02)
 
 
 def planned(preset: str, *besides: str) -> list[Estimate]:

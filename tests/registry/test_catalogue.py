@@ -9,8 +9,11 @@ from typing import Any
 
 import platformdirs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plumbline.core.errors import PlumblineError
+from plumbline.core.history import History
 from plumbline.registry import catalogue as module
 from plumbline.registry import source_digest as sources
 from plumbline.registry.catalogue import Catalogue, catalogue, remembered
@@ -187,6 +190,18 @@ def test_options_are_what_a_file_can_hold(options: dict[str, Any]) -> None:
         catalogue().check("problem", "ackley", options, "mine")
     assert str(caught.value).startswith("mine: problem 'ackley': options are numbers, texts, lists and mappings: ")
     assert "\n" not in str(caught.value)
+
+
+@given(
+    st.recursive(
+        st.just(History), lambda inner: st.tuples(st.just(1), inner).map(list) | inner.map(lambda one: {"a": one})
+    )
+)
+def test_a_class_among_options_is_named_by_its_path(option: Any) -> None:
+    with pytest.raises(
+        PlumblineError, match=r"mappings: b[.a1]*: name the class by its path, 'plumbline.core.history:Hi"
+    ):
+        catalogue().check("problem", "ackley", {"dim": 2, "b": option}, "mine")
 
 
 def test_what_is_remembered_is_worked_out_once(cache: Path) -> None:

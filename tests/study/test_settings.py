@@ -318,8 +318,14 @@ def test_a_folder_has_one_spelling(parts: list[str], end: str) -> None:
         ("without: [CAL-F9]\n", "studies: [calibrated]\n", "a.yaml: without: unknown experiment 'CAL-F9'"),
         ("studies: [calibrated]\n", "without: [CAL-F9]\n", "b.yaml: without: unknown experiment 'CAL-F9'"),
         ("experiments: [CAL-F9]\n", "studies: [calibrated]\n", "a.yaml: experiments: unknown experiment 'CAL-F9'"),
+        (
+            "experiments: [CBO-X1]\n",
+            "studies: [calibrated]\n",
+            "a.yaml: experiments: experiment 'CBO-X1': its study conformal is not in `studies`: add it there",
+        ),
+        ("without: [CBO-X1]\n", "studies: [calibrated]\n", "a.yaml: without: experiment 'CBO-X1': its study conformal"),
         ("instead: {a: b}\n", "studies: [calibrated]\n", "a.yaml: instead: unknown dataset or model 'a'"),
-        ("chunk: 1\n", "data: real\n", "a.yaml, b.yaml: studies: Field required"),
+        ("chunk: 1\n", "data: real\n", "a.yaml, b.yaml: there are no `studies`: a preset comes after"),
     ],
 )
 def test_a_mistake_names_the_file_that_it_is_in(

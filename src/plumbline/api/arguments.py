@@ -10,6 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from plumbline.core.errors import PlumblineError, describe_os_error, shown
+from plumbline.core.inputs import named_by
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,7 +42,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             if kinds[name] and not any(_is(value, kind) for kind in kinds[name]):
                 wanted = " or ".join(KINDS[kind][0] for kind in kinds[name])
-                raise PlumblineError(f"{name}: {wanted} is wanted (got {shown(value)})")
+                raise PlumblineError(f"{name}: {wanted} is wanted (got {shown(value)}){_instead(name, value)}")
             if Path in kinds[name] and isinstance(value, str) and not value.strip():
                 raise PlumblineError(f"{name}: it is empty: name a file or a folder")
         try:
@@ -54,6 +55,20 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             raise PlumblineError(describe_os_error(error)) from error
 
     return call
+
+
+def option_named(name: str) -> str:
+    """Return how an argument is named in errors that the command line shows too: by its option, and in Python."""
+    return f"`--{name.replace('_', '-')}` (in Python `{name}`)"
+
+
+def _instead(name: str, value: object) -> str:
+    """Return how a class or a function is named, for an argument that is the name of one."""
+    if name == "target":
+        return f": {named_by(value)}" * isinstance(value, type)
+    if name in ("method", "method_class", "problem") and callable(value):
+        return ": give the name that it is registered by; `plumbline new package` shows how one is registered"
+    return ""
 
 
 def _kinds(parameter: inspect.Parameter) -> list[Any]:

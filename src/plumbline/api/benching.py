@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from plumbline.api.arguments import checked
+from plumbline.api.arguments import checked, option_named
 from plumbline.api.editions import AtlasGrid, atlas, domain_of, refusal_of
 from plumbline.api.own_methods import OwnMethod, own_method
 from plumbline.api.repository import find_repository
@@ -247,7 +247,8 @@ class Bench:
         found = list(dict.fromkeys(names)) or usual
         if not found:
             raise PlumblineError(
-                f"the atlas has none of {', '.join(USUAL)} on these tasks: name others as `against`: {', '.join(there)}"
+                f"the atlas has none of {', '.join(USUAL)} on these tasks: name others by {option_named('against')}: "
+                f"{', '.join(there)}"
             )
         return found
 

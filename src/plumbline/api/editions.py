@@ -86,7 +86,7 @@ def atlas(
         raise unknown("part of the atlas", part, get_args(Part))
     wanted = names_of(methods, "methods")
     if part == "findings" and (task or wanted):
-        raise PlumblineError("the findings are analyses of all tasks and methods: leave `task` and `methods` out")
+        raise PlumblineError("the findings are analyses of all tasks and methods: leave the task and methods out")
     place = own_or_shipped(ATLAS) if folder is None else Path(folder)
     check_edition(place)
     cells, tasks = read_cells(place), read_tasks(place)

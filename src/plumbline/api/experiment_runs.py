@@ -4,7 +4,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from plumbline.api.arguments import checked
+from plumbline.api.arguments import checked, option_named
 from plumbline.api.repository import find_repository, find_study
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.places import ATLAS, REFERENCE, own_or_shipped
@@ -78,7 +78,7 @@ def runs_by_column(experiment: str, folder: str | Path | None = None, metric: st
         find_study(repository, experiment)
         means = home.table.is_file()
         there = f"{experiment} has reference results, but no single runs" if means else f"no runs of {experiment}"
-        raise PlumblineError(f"{there}: run it, and name its results as `folder`: results/<preset>")
+        raise PlumblineError(f"{there}: run it, and name its results, results/<preset>, by {option_named('folder')}")
     if not metric:
         return found.runs
     if metric not in set(found.runs["metric"]):

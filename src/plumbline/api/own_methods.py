@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from plumbline.api.running import NestedOptions
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.inputs import module_and_name
+from plumbline.core.inputs import module_and_name, refuse_file
 from plumbline.core.nested import merge
 from plumbline.registry.catalogue import catalogue
 from plumbline.registry.references import MethodRef
@@ -43,6 +43,10 @@ def own_method(target: str, options: NestedOptions, entries: "MethodsAndTasks") 
         return OwnMethod(target, ref.model_copy(update={"options": merge(ref.options, dict(options))}))
     if catalogue().has("method", target):
         return OwnMethod(target, MethodRef(name=target, options=dict(options)))
+    try:
+        refuse_file(target)
+    except ValueError as error:
+        raise PlumblineError(str(error)) from error
     module, name = module_and_name(target)
     if not module or not name:
         raise unknown(

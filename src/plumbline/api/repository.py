@@ -1,11 +1,12 @@
 """The configuration: that of the workspace around the working directory, else what comes with the package."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.places import STUDIES, shipped, workspace
-from plumbline.core.strict_yaml import read_yaml, yaml_files
-from plumbline.study.experiments import Study, load_study
+from plumbline.core.strict_yaml import yaml_files
+from plumbline.study.experiments import Study, load_study, named_in_studies
 from plumbline.study.settings import Config, read_config
 
 
@@ -38,18 +39,35 @@ def find_study(repository: Path, experiment: str) -> tuple[Path, Study]:
     """
     known: list[str] = []
     unread: list[PlumblineError] = []
-    for name in study_names(repository):
-        path = repository / STUDIES / f"{name}.yaml"
-        try:
-            content = read_yaml(path)
-        except PlumblineError as error:
-            unread.append(error)
-            continue
-        names = content.get("experiments") if isinstance(content, dict) else None
-        if isinstance(names, dict):
-            if experiment in names:
-                return path, load_study(path)
-            known += map(str, names)
+    for path, names in named_in_studies(repository / STUDIES, "experiments", unread):
+        if experiment in names:
+            return path, load_study(path)
+        known += names
     if unread:
         raise unread[0]
     raise unknown("experiment", experiment, known, "plumbline experiments")
+
+
+def studies_with_claims(repository: Path, claims: Collection[str], first: Collection[str] = ()) -> list[Study]:
+    """Return the studies of a repository that have some of these claims, each with these alone.
+
+    No other study is checked. A claim that several studies have is that of one of the `first`, where these have it.
+    Claims that no study has are left out.
+
+    Raises:
+        PlumblineError: a claim is in none of the files that can be read, with what is wrong in the first other one.
+    """
+    unread: list[PlumblineError] = []
+    found: list[Study] = []
+    wanted = set(claims)
+    files = list(named_in_studies(repository / STUDIES, "claims", unread))
+    for path, names in sorted(files, key=lambda one: one[0].stem not in first):
+        if not wanted.isdisjoint(names):
+            study = load_study(path)
+            found.append(
+                study.model_copy(update={"claims": {name: one for name, one in study.claims.items() if name in wanted}})
+            )
+            wanted -= names
+    if unread and wanted:
+        raise unread[0]
+    return found

@@ -17,11 +17,17 @@ from plumbline.core.nested import merge
 from plumbline.core.options import parse
 from plumbline.core.places import DATA, STORE, own
 from plumbline.core.threads import threads_asked
-from plumbline.registry.catalogue import catalogue
+from plumbline.registry.catalogue import Kind, catalogue
 from plumbline.registry.references import ProblemRef
 from plumbline.store.spec import TrialSpec
 from plumbline.study.experiments import MAX_SEEDS
-from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks, unknown_entry
+from plumbline.study.methods_and_tasks import (
+    MethodsAndTasks,
+    NamedT,
+    load_methods_and_tasks,
+    replace_inputs,
+    unknown_entry,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +80,7 @@ class TrialRequest(NamedTuple):
 
         Args:
             entries: the methods and tasks of the repository.
-            stand_ins: datasets and models that take the place of others.
+            stand_ins: datasets and models that take the place of others, where the options do not name these.
             seed: of the trial.
 
         Raises:
@@ -97,12 +103,12 @@ class TrialRequest(NamedTuple):
         for options in self.options, self.problem_options:
             if not isinstance(options, Mapping):
                 raise PlumblineError(f"options are a mapping of names to values (got {shown(options)})")
-        problem, budget = self._problem(entries, stand_ins)
+        problem, budget = self._problem(entries)
         spec = parse(
             TrialSpec,
             {
                 "problem": {**problem, "options": merge(problem["options"], dict(self.problem_options))},
-                "method": self._method(entries, stand_ins),
+                "method": self._method(entries),
                 "seed": seed,
                 "budget": budget,
                 "task": self.task,
@@ -111,26 +117,30 @@ class TrialRequest(NamedTuple):
             CALLED,
         )
         spec.check("trial")
-        return spec
+        inputs = {
+            "problem": _with_stand_ins("problem", spec.problem, stand_ins, self.problem_options),
+            "method": _with_stand_ins("method", spec.method, stand_ins, self.options),
+        }
+        return spec.model_copy(update=inputs)
 
     def _of(self, kind: str) -> str:
         return self.method_class if kind == "class" else getattr(self, kind)
 
-    def _method(self, entries: MethodsAndTasks, stand_ins: Mapping[str, str]) -> dict[str, Any]:
+    def _method(self, entries: MethodsAndTasks) -> dict[str, Any]:
         if not self.method:
             return {"name": self.method_class, "options": dict(self.options)}
         if self.method not in entries.methods:
             raise unknown_entry("method", self.method, entries.methods)
-        found = entries.methods[self.method].with_stand_ins(stand_ins).model_dump()
+        found = entries.methods[self.method].ref.model_dump()
         return {**found, "options": merge(found["options"], dict(self.options))}
 
-    def _problem(self, entries: MethodsAndTasks, stand_ins: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _problem(self, entries: MethodsAndTasks) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the problem as it is entered, and the budget."""
         if self.task:
             if self.task not in entries.tasks:
                 raise unknown_entry("task", self.task, entries.tasks)
             task = entries.tasks[self.task]
-            problem, budget = task.with_stand_ins(stand_ins).model_dump(), task.budget.model_dump()
+            problem, budget = task.problem.model_dump(), task.budget.model_dump()
         else:
             problem = {"name": self.problem, "options": {}}
             budget = {"initial": {"design": DESIGN, "size": INITIAL}, "rounds": ROUNDS}
@@ -138,6 +148,12 @@ class TrialRequest(NamedTuple):
             budget["initial"].pop("options", None)  # those of another design
         changes = {"rounds": self.rounds, "q": self.q, "initial": {"design": self.design, "size": self.initial}}
         return problem, merge(budget, _given(changes))
+
+
+def _with_stand_ins(kind: Kind, named: NamedT, stand_ins: Mapping[str, str], given: NestedOptions) -> NamedT:
+    """Return a problem or a method on the stand-ins for its datasets and models, except where options are `given`."""
+    found = replace_inputs(kind, named, stand_ins)
+    return found.model_copy(update={"options": merge(found.options, dict(given))})
 
 
 def is_problem(name: str) -> bool:
@@ -286,7 +302,8 @@ def run(
         q: evaluations per round.
         initial: the number of points of the initial design.
         design: the initial design (`pb.classes("design")`).
-        real_data: whether to read the datasets that the task names; otherwise generated data stand in for them.
+        real_data: whether to read the datasets that the task or problem has; otherwise generated data stand in for
+            them, except for those that the options name.
         store: the folder of all trials; by default `results/store` of the workspace.
         data: the folder of built features; by default `data` of the workspace.
         device: cpu, cuda or auto.

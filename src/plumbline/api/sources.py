@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from plumbline.api.arguments import option_named
 from plumbline.api.experiment_runs import edition_with, runs_by_column
 from plumbline.api.repository import find_repository
 from plumbline.api.running import is_problem
@@ -238,7 +239,9 @@ def _one_of(records: Records, methods: Sequence[str], task: str, lacking: Sequen
         return found[0]
     names = ", ".join(methods)
     if found:
-        raise PlumblineError(f"{names}: runs on {task!r} are in {', '.join(found)}: name one of them as `experiment`")
+        raise PlumblineError(
+            f"{names}: runs on {task!r} are in {', '.join(found)}: name one of them by {option_named('experiment')}"
+        )
     if means := records.only_means(methods, task):
         raise PlumblineError(
             f"{names}: the reference results have means on {task!r} ({', '.join(means)}), but no single runs: run them"

@@ -4,7 +4,8 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -254,6 +255,28 @@ def refuse_losses(
         [*inputs, *named, *Path("config").rglob("*.yaml")],
         [own(STORE)] if folders is None else folders,
     )
+
+
+@contextmanager
+def printing_aside(data: bool) -> Iterator[None]:
+    """Send what code of a user's own prints in the block to standard error, where standard output is for `data`.
+
+    What the programs that it starts print goes there too, so that the file descriptor is exchanged as well.
+    """
+    if not data:
+        yield
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if sys.__stdout__ is not None:
+            sys.__stdout__.flush()  # what was printed past `sys.stdout`
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def say_written(*paths: Path | None) -> None:

@@ -1,11 +1,12 @@
 """Commands that list entries and registered names, and show them resolved."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from plumbline.cli.app import USE, CsvOption, app, path_option
+from plumbline.cli.app import USE, CsvOption, app, path_option, printing_aside
 from plumbline.cli.completing import complete, complete_class, complete_name
 from plumbline.core.errors import PlumblineError
 from plumbline.core.places import own
@@ -24,7 +25,7 @@ def methods(part: FilterArgument = "", csv: CsvOption = False) -> None:
     """
     from plumbline.api.listings import listed_methods
 
-    _print_by_paper(listed_methods(), "method", part, csv)
+    _print_by_paper(listed_methods, "method", part, csv)
 
 
 @app.command(rich_help_panel=USE)
@@ -32,7 +33,7 @@ def tasks(part: FilterArgument = "", csv: CsvOption = False) -> None:
     """List the tasks: the entries of config/tasks, by paper."""
     from plumbline.api.listings import listed_tasks
 
-    _print_by_paper(listed_tasks(), "task", part, csv)
+    _print_by_paper(listed_tasks, "task", part, csv)
 
 
 @app.command(rich_help_panel=USE)
@@ -40,12 +41,14 @@ def experiments(part: FilterArgument = "", csv: CsvOption = False) -> None:
     """List the experiments, by paper."""
     from plumbline.api.listings import listed_experiments
 
-    _print_by_paper(listed_experiments(), "experiment", part, csv)
+    _print_by_paper(listed_experiments, "experiment", part, csv)
 
 
-def _print_by_paper(listing: "Listing", kind: str, part: str, csv: bool) -> None:
+def _print_by_paper(listed: "Callable[[], Listing]", kind: str, part: str, csv: bool) -> None:
     from plumbline.cli.tables import print_csv, print_table, written
 
+    with printing_aside(csv):
+        listing = listed()
     rows = [dict(zip(listing.columns, row, strict=True)) for row in listing.rows]
     papers = list(dict.fromkeys(row["paper"] for row in rows))
     if part:
@@ -105,7 +108,8 @@ def classes(
 
     if kind == "problem" and name:
         name = ProblemRef(name=name).name  # ackley-2 is ackley
-    frame = table(kind, name)
+    with printing_aside(csv):
+        frame = table(kind, name)
     if csv:
         print_frame(frame, csv=True)
     elif name:

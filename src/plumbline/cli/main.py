@@ -18,7 +18,7 @@ import typer
 from typer.main import get_command
 
 from plumbline.cli import atlas, bench, comparing, diagnosing, listings, new, pipeline, results, trial  # noqa: F401 - commands
-from plumbline.cli.app import DEBUG, EVERY, app
+from plumbline.cli.app import DEBUG, EVERY, WORKFLOW, app
 from plumbline.core.errors import PlumblineError, describe_os_error
 
 FAILURE, MISTAKE = 1, 2
@@ -105,7 +105,31 @@ def _os_error(error: OSError) -> tuple[int, str]:
         return BY_SIGNAL + signal.SIGPIPE, ""
     if error.errno is None:
         return FAILURE, f"error: {_unforeseen(error)}"
-    return MISTAKE, f"error: {describe_os_error(error)}{' (standard output)' if output else ''}"
+    described = describe_os_error(error, _elsewhere(error.filename))
+    return MISTAKE, f"error: {described}{' (standard output)' if output else ''}"
+
+
+WRITTEN = ("--output", "--store", "--trials", "--data", "--directory", "--artifacts")
+"""Options by which commands say where they write; where a command has none of them, `--folder` is one."""
+
+
+def _elsewhere(file: Any) -> str:
+    """Say how a user names another place for a file that cannot be written: as this one was named, or by an option."""
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    command = next((commands[word] for word in sys.argv[1:] if word in commands), None)
+    options = [one for parameter in command.params for one in parameter.opts] if command else []
+    where = [one for one in WRITTEN if one in options] or [one for one in options if one == "--folder"]
+    typed = [os.path.abspath(word.rpartition("=")[2] or ".") for word in sys.argv[1:]]
+    path = os.path.abspath(os.fsdecode(file)) if isinstance(file, str | bytes | os.PathLike) else ""
+    if path in typed:
+        ways = [f"name another {'folder' if os.path.isdir(path) else 'file'}"]
+    elif any(path.startswith(f"{one}{os.sep}") and os.path.isdir(one) for one in typed):
+        ways = ["name another folder"]
+    else:
+        ways = [f"name another folder, with {' or '.join(where)}"] * bool(where)
+    if getattr(command, "rich_help_panel", "") == WORKFLOW:  # Snakemake names the files
+        ways.append("set `results` in the configuration")
+    return ", or ".join(ways)
 
 
 def _unforeseen(error: BaseException) -> str:

@@ -1,5 +1,6 @@
 """Commands about results: costs of runs, runs in MLflow, failed trials, verdicts."""
 
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -18,6 +19,7 @@ from plumbline.cli.app import (
     existing_folder,
     path_argument,
     places,
+    printing_aside,
     read_plan,
     read_plan_and_home,
 )
@@ -38,7 +40,8 @@ def plan(
     data: DataOption = None,
 ) -> None:
     """Print the number of trials of a preset, those done, and the estimated cost of the others."""
-    loaded = read_plan(config)
+    with printing_aside(chunks):
+        loaded = read_plan(config)
     run = loaded.run
     if chunks:
         for experiment in run.experiments.values():
@@ -170,8 +173,8 @@ def verdicts(
     table: Annotated[
         Path | None,
         path_argument(
-            help=f"verdicts that `plumbline claims` wrote; default: {REFERENCE / 'claims.csv'}. `plumbline show claim` "
-            "has all about one claim"
+            help=f"verdicts that `plumbline claims` wrote; default: {REFERENCE / 'claims.csv'}, with claims not in "
+            "it. `plumbline show claim` has all about one claim"
         ),
     ] = None,
     show: Annotated[
@@ -191,16 +194,24 @@ def verdicts(
         verdict_summary,
         verdict_table,
     )
+    from plumbline.api.listings import claim_names
+    from plumbline.api.repository import studies_with_claims
     from plumbline.cli.tables import print_frame, print_words
 
     if table is not None and not table.exists():
-        refuse_claim(str(table), [name for one in read_plan(config).studies.values() for name in one.claims])
-    table = table or own_or_shipped(REFERENCE / "claims.csv")
+        refuse_claim(str(table), claim_names())
+    named, table = table is not None, table or own_or_shipped(REFERENCE / "claims.csv")
     claims, doubts = read_claims(table), read_doubts(table)
     if show == "doubts":
         print(doubt_table(doubts)) if markdown else print_frame(doubts, csv)
         return
-    studies = read_plan(config).studies.values()
+    with printing_aside(csv):
+        plan, home = read_plan_and_home(config)
+    studies = list(plan.studies.values())
+    if named:
+        studies = studies_with_claims(home, set(claims["claim"]), plan.studies)
+        if absent := sorted(set(claims["claim"]).difference(*(study.claims for study in studies))):
+            warnings.warn(f"{table}: no study has {absent[0]}, which is left out", stacklevel=1)
     if show == "summary":
         if markdown:
             print(verdict_summary(studies, claims))

@@ -119,8 +119,10 @@ def write_workspace(folder: Path) -> list[Path]:
         folder: that may be there, without any of these files.
 
     Raises:
-        PlumblineError: one of the files is there already.
+        PlumblineError: the folder is a workspace, or one of the files is there already.
     """
+    if (folder / STUDIES).is_dir():
+        raise PlumblineError(f"{folder} is a workspace already: `plumbline new study` adds to it")
     about = {"name": folder.resolve().name, "version": installed_version("plumbline") or ""}
     texts = {folder / path: text for path, text in filled_in("workspace", about)}
     home = shipped()

@@ -4,7 +4,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from plumbline.cli.app import NAME_VALUE, USE, CsvOption, DataOption, DeviceOption, StoreOption, app, places
+from plumbline.cli.app import (
+    NAME_VALUE,
+    USE,
+    CsvOption,
+    DataOption,
+    DeviceOption,
+    StoreOption,
+    app,
+    places,
+    printing_aside,
+)
 from plumbline.cli.completing import complete
 from plumbline.core.errors import PlumblineError
 
@@ -66,7 +76,10 @@ def trial(
         typer.Option(min=0.1, help="seconds that one call of the method or problem may take; default: no limit"),
     ] = None,
     real_data: Annotated[
-        bool, typer.Option("--real-data", help="use real data instead of generated stand-ins")
+        bool,
+        typer.Option(
+            "--real-data", help="use real data instead of generated stand-ins, except where -p or -P names the data"
+        ),
     ] = False,
     store: StoreOption = None,
     data: DataOption = None,
@@ -86,9 +99,10 @@ def trial(
 
     options, problem_options = settings_of(option), settings_of(problem_option)
     request = TrialRequest(method, task, method_class, problem, options, problem_options, rounds, q, initial, design)
-    spec = request.spec(*entries_and_stand_ins(find_repository(), real_data), seed)
     at = places(store, data=data)
-    (folder,) = run_specs([spec], at.store, at.data, device, timeout=timeout)
+    with printing_aside(csv):
+        spec = request.spec(*entries_and_stand_ins(find_repository(), real_data), seed)
+        (folder,) = run_specs([spec], at.store, at.data, device, timeout=timeout)
     frame = evaluations(folder.table(spec, points=True))
     if csv:
         print_frame(frame, csv=True)

@@ -63,18 +63,26 @@ def shown(value: object, longest: int = 60) -> str:
     return text if len(text) <= longest else f"{text[:longest]} ..."
 
 
-def describe_os_error(error: OSError) -> str:
-    """Describe an error of the operating system in one line, with its usual remedy if there is one."""
+def kind_of(value: object) -> str:
+    """Return what a value is that something else was wanted for, after "returned": `None`, `a str`, `an int`."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def describe_os_error(error: OSError, elsewhere: str = "") -> str:
+    """Describe an error of the operating system in one line, with its usual remedy if there is one.
+
+    Args:
+        error: of the operating system.
+        elsewhere: how the user says where else to write, for where writing is not permitted; empty if unknown.
+    """
     where = f" ({error.filename})" if error.filename is not None else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"disk full{where}: free some space and run the same command again; completed work is kept"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         if error.errno != errno.EROFS and _is_unreadable(error.filename):
             return f"no permission to read{where}: it may not be read by this user; check its owner and its mode"
-        return (
-            f"no permission to write{where}: check its owner, or name another folder, with --store, --output or "
-            "--data, or `results` in the configuration"
-        )
+        return f"no permission to write{where}: {', or '.join(filter(None, ['check its owner', elsewhere]))}"
     return f"{error.strerror or str(error) or type(error).__name__}{where}"
 
 

@@ -4,6 +4,7 @@ import csv
 import errno
 import hashlib
 import json
+import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -32,15 +33,23 @@ def atomic(path: Path) -> Iterator[Path]:
 
     A reader finds the old file or the new one, never a part of it: one rename on one file system is atomic. After an
     exception, a full disk included, the temporary file is deleted and `path` is unchanged.
+
+    Raises:
+        OSError: of the machine; it names `path` where it is about the temporary file, which nobody has named.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{token_hex(4)}")
-    part.touch(exist_ok=False)  # with the access that the user's umask gives, which `tempfile` narrows
     try:
-        yield part
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
+        part.touch(exist_ok=False)  # with the access that the user's umask gives, which `tempfile` narrows
+        try:
+            yield part
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        if error.filename is not None and os.fspath(error.filename) in (str(part), os.fsencode(part)):
+            error.filename, error.filename2 = str(path), None
         raise
 
 

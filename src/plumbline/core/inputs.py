@@ -5,6 +5,7 @@ They are marks in the JSON schema of the options. The catalogue stores the schem
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pydantic import GetJsonSchemaHandler
@@ -44,6 +45,23 @@ def module_and_name(path: str) -> tuple[str, str]:
     """Return the module and the name of a class from its path, `module:Class` or `module.Class`; empty where absent."""
     module, _, name = path.rpartition(":" if ":" in path else ".")
     return module, name
+
+
+def named_by(value: object) -> str:
+    """Return how to name a class that was given where its path is wanted, in words; empty of what is no class."""
+    if not isinstance(value, type):
+        return ""
+    if value.__module__ == "__main__":
+        return f"save the class in a file, and name it by its path, 'module:{value.__name__}'"
+    return f"name the class by its path, '{value.__module__}:{value.__qualname__}'"
+
+
+def refuse_file(path: str) -> None:
+    """Raise ValueError, with what is wanted, if the path of a class is that of a Python file."""
+    file = Path(path)
+    if file.suffix == ".py":
+        module = ".".join(file.with_suffix("").parts if not file.is_absolute() else [file.stem])
+        raise ValueError(f"{path!r} is a file: write its module and the class in it, '{module}:MyClass'")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Generator, Tensor
 
-from plumbline.core.errors import PlumblineError
+from plumbline.core.errors import PlumblineError, kind_of
 from plumbline.core.history import History
 from plumbline.core.libraries import absent
 from plumbline.core.named_numbers import refuse_odd_numbers
@@ -261,7 +261,7 @@ def checked(name: str, proposal: object, request: AskRequest, domain: Domain) ->
     """
     whose = f"method {name!r}"
     if not isinstance(proposal, Proposal):
-        raise PlumblineError(f"{whose} returned a {type(proposal).__name__}: a Proposal is wanted")
+        raise PlumblineError(f"{whose} returned {kind_of(proposal)}: a Proposal is wanted")
     X = checked_points(whose, proposal.X, domain.space)
     # A table may have fewer rows left.
     if len(X) != request.q and len(X) != len(domain.space.draw(request.q, request.history, Generator())):

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from plumbline.core.errors import PlumblineError, absent_module, unknown
-from plumbline.core.inputs import module_and_name
+from plumbline.core.inputs import module_and_name, refuse_file
 
 
 def class_path(path: str) -> str:
@@ -22,6 +22,7 @@ def class_path(path: str) -> str:
     module, name = module_and_name(path)
     if module == "__main__":
         raise ValueError(f"{path!r} is a class of this script or notebook: save it in a file, and name that")
+    refuse_file(path)
     if not all(part.isidentifier() for part in [*module.split("."), name]):
         raise ValueError(f"{path!r} is no class: write `package.module.Class` or `package.module:Class`")
     return path

@@ -12,14 +12,14 @@ import importlib
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any, Literal
 
 from plumbline.core import files
 from plumbline.core.errors import PlumblineError, unknown
-from plumbline.core.inputs import METHOD
+from plumbline.core.inputs import METHOD, named_by
 from plumbline.core.inputs import declared as marked
 from plumbline.core.options import Options, parse
 from plumbline.registry import packages
@@ -160,12 +160,22 @@ class Catalogue(Options):
         try:
             item = json.dumps([kind, name, options, *code], sort_keys=True)
         except (TypeError, ValueError, RecursionError) as error:
-            raise PlumblineError(f"{where}: options are numbers, texts, lists and mappings: {error}") from error
+            why = next(_named_by_path(options), error) if isinstance(error, TypeError) else error
+            raise PlumblineError(f"{where}: options are numbers, texts, lists and mappings: {why}") from error
         once(item, lambda: parse(option_model(kind, name), options, where))
 
 
 def _serves(listing: Listing, needs: Sequence[str]) -> bool:
     return {*needs} <= {*listing.provides, *listing.passes_on}
+
+
+def _named_by_path(options: Any, place: str = "") -> Iterator[str]:
+    """Yield the place of each class among options, and how it is named instead."""
+    if words := named_by(options):
+        yield f"{place}: {words}"
+    inner = options.items() if isinstance(options, Mapping) else enumerate(options) if isinstance(options, list) else ()
+    for name, one in inner:
+        yield from _named_by_path(one, f"{place}.{name}" if place else str(name))
 
 
 def _where_options_are(kind: Kind, name: str) -> str:

@@ -8,7 +8,7 @@ import torch
 from botorch.acquisition import AcquisitionFunction
 from torch import Generator, Tensor
 
-from plumbline.core.errors import PlumblineError
+from plumbline.core.errors import PlumblineError, kind_of
 from plumbline.core.history import History
 from plumbline.spaces.search import MultiStart
 
@@ -101,7 +101,7 @@ def checked_points(whose: str, X: object, space: Space) -> Tensor:
     """
     wanted = f"n x {space.dim} points as a float64 tensor are wanted"
     if not isinstance(X, Tensor):
-        raise PlumblineError(f"{whose} returned a {type(X).__name__}: {wanted}")
+        raise PlumblineError(f"{whose} returned {kind_of(X)}: {wanted}")
     if X.ndim != 2 or X.shape[-1] != space.dim:
         raise PlumblineError(f"{whose} returned points of shape {' x '.join(map(str, X.shape)) or '()'}: {wanted}")
     if X.dtype != torch.float64:

@@ -1,6 +1,7 @@
 """The studies as data: documents, experiments with their grids of trials, figures, tables and claims."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -8,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.options import Options, distinct, parse
-from plumbline.core.strict_yaml import read_yaml
+from plumbline.core.strict_yaml import read_yaml, yaml_files
 from plumbline.registry.references import LONGEST_LABEL
 from plumbline.store.reference_files import EditionFiles
 from plumbline.store.spec import Diagnostics
@@ -203,3 +204,27 @@ def load_study(path: Path) -> Study:
         raise PlumblineError(f"{path}: study: it has the name of its file, {path.stem!r} (got {study.study!r})")
     study.check(str(path))
     return study
+
+
+def named_in_studies(
+    folder: Path, part: Literal["experiments", "claims"], unread: list[PlumblineError]
+) -> Iterator[tuple[Path, set[str]]]:
+    """Yield each file of a study with the names in a part of it, unchecked: one that is being written hinders nobody.
+
+    Args:
+        folder: of the studies.
+        part: of a study.
+        unread: what is wrong with files that are no YAML is appended to it.
+
+    Raises:
+        PlumblineError: as `yaml_files` does.
+    """
+    for path in yaml_files(folder):
+        try:
+            content = read_yaml(path)
+        except PlumblineError as error:
+            unread.append(error)
+            continue
+        names = content.get(part) if isinstance(content, dict) else None
+        if isinstance(names, dict):
+            yield path, set(map(str, names))

@@ -23,7 +23,7 @@ from plumbline.study.checks import (
     check_names_of_files,
     check_replaced,
 )
-from plumbline.study.experiments import Experiment, Preset, Study, load_study
+from plumbline.study.experiments import Experiment, Preset, Study, load_study, named_in_studies
 from plumbline.study.methods_and_tasks import MethodsAndTasks, load_methods_and_tasks
 from plumbline.study.resolved import ResolvedExperiment, ResolvedRun, chunks, job_resources, jobs_by_task, pairs, trials
 from plumbline.study.settings import Config
@@ -35,13 +35,17 @@ IN_STUDIES = "are in the studies of the configuration"
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The checked content of the YAML files; `resolve` expands an experiment, `run` all that a run builds."""
+    """The checked content of the YAML files; `resolve` expands an experiment, `run` all that a run builds.
+
+    `folder` is that of the studies' files, with those that the configuration leaves out; None where there is none.
+    """
 
     config: Config
     studies: dict[str, Study]
     library: MethodsAndTasks = field(default_factory=MethodsAndTasks)
     datasets: dict[str, Dataset] = field(default_factory=dict)
     models: dict[str, ModelEntry] = field(default_factory=dict)
+    folder: Path | None = None
 
     @cached_property
     def stand_ins(self) -> Mapping[str, str]:
@@ -158,7 +162,19 @@ class Plan:
         for study in self.studies.values():
             if name in study.experiments:
                 return study
-        raise unknown("experiment", name, self.names(), are=IN_STUDIES)
+        raise self.unknown_experiment(name)
+
+    def unknown_experiment(self, name: str) -> PlumblineError:
+        """Return the error for an experiment that no study of the configuration has, with the study that has it."""
+        for path, names in named_in_studies(self.folder, "experiments", []) if self.folder else ():
+            if name in names and path.stem not in self.studies:
+                study = path.stem
+                return PlumblineError(
+                    f"experiment {name!r}: its study {study} is not in `studies`: add it there in config/config.yaml, "
+                    f"or take it alone, with `--config 'studies=[{study}]'` (snakemake) or "
+                    f"""`--config 'config/config.yaml,{{"studies": ["{study}"]}}'` (plumbline)"""
+                )
+        return unknown("experiment", name, self.names(), are=IN_STUDIES)
 
     def experiment(self, name: str) -> Experiment:
         """Return experiment `name` at the preset's scale.
@@ -242,6 +258,7 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
         library=load_methods_and_tasks(root / "config"),
         datasets=load_datasets(root / "config" / "datasets.yaml"),
         models=load_models(root / "config" / "models.yaml"),
+        folder=folder,
     )
     _refuse_doubles(plan.studies, root)
     _refuse_other_targets(plan.studies, root)
@@ -249,17 +266,13 @@ def load_plan(config: Mapping[str, Any] | Config, root: Path, source: str = "con
     where = {field: checked.source(field, source) for field in ("preset", "experiments", "without")}
     for name in checked.experiments:
         if name not in plan.names():
-            raise PlumblineError(
-                f"{where['experiments']}: experiments: {unknown('experiment', name, plan.names(), are=IN_STUDIES)}"
-            )
+            raise PlumblineError(f"{where['experiments']}: experiments: {plan.unknown_experiment(name)}")
         plan.experiment(name)
         if name in checked.without:
             raise PlumblineError(f"{where['without']}: {name} is among `experiments`, and among those to do `without`")
     for name in checked.without:
         if name not in plan.names():
-            raise PlumblineError(
-                f"{where['without']}: without: {unknown('experiment', name, plan.names(), are=IN_STUDIES)}"
-            )
+            raise PlumblineError(f"{where['without']}: without: {plan.unknown_experiment(name)}")
     if not plan.built():
         raise PlumblineError(
             f"{where['preset']}: nothing to build: no experiment of {', '.join(checked.studies)} is of preset "

@@ -82,6 +82,11 @@ def read_config(*layers: Path | Mapping[str, Any]) -> Config:
         merged = merge(merged, dict(content))
         files |= dict.fromkeys(content, source)
         parse(Config, {"studies": ["of a later one"], **merged}, source)
+    if "studies" not in merged:
+        raise PlumblineError(
+            f"{', '.join(sources)}: there are no `studies`: a preset comes after the configuration that it changes, as "
+            "in config/config.yaml,config/desk.yaml"
+        )
     config = parse(Config, merged, ", ".join(sources))
     config._files.update(files)
     return config

@@ -10,7 +10,7 @@ from plumbline.core.errors import PlumblineError
 from plumbline.store import records
 from plumbline.store.spec import Chunk
 
-WHOLE = Grid(frozenset(("bowl", method, seed) for method in made.METHODS for seed in (0, 1)))
+WHOLE = Grid("TOY", frozenset(("bowl", method, seed) for method in made.METHODS for seed in (0, 1)))
 
 
 def write_chunks(
@@ -40,12 +40,12 @@ def gather(paths: list[Path], folder: Path, *, allow_incomplete: bool = False) -
 class TestGrid:
     def test_it_is_one_trial_a_task_method_and_seed(self) -> None:
         chunks = made.plan({"E": made.experiment()}).resolve("E").chunks
-        assert Grid.of(chunks).expected == {("forrester", m, s) for m in made.METHODS for s in range(made.SEEDS)}
+        assert Grid.of("TOY", chunks).expected == {("forrester", m, s) for m in made.METHODS for s in range(made.SEEDS)}
 
     def test_cutting_it_into_chunks_makes_no_difference(self) -> None:
         whole = made.plan({"E": made.experiment()}).resolve("E").chunks
         pieces = [Chunk(spec=chunk.spec, seeds=(seed,)) for chunk in whole for seed in chunk.seeds]
-        assert Grid.of(pieces) == Grid.of(whole)
+        assert Grid.of("TOY", pieces) == Grid.of("TOY", whole)
 
 
 class TestCollect:
@@ -81,8 +81,16 @@ class TestCollect:
         message = str(error.value)
         assert "1 of 4 trials failed, the first: bowl calibrated seed 1: RuntimeError: it broke" in message
         assert "plumbline failures" in message
-        assert "allow_incomplete" in message
+        assert message.endswith("or add `allow_incomplete=True` to your `--config` to go on without them")
         assert "\n" not in message
+
+    def test_where_all_failed_nothing_is_drawn_without_them(self, folder: Path) -> None:
+        failures = [made.failure("bowl", method, seed, "it broke") for method in made.METHODS for seed in (0, 1)]
+        path = made.write(folder / "one.parquet", *failures)
+        with pytest.raises(
+            PlumblineError, match=r"4 of 4.*or add `'without=\[TOY\]'` to your `--config` to go on without the"
+        ):
+            gather([path], folder)
 
     def test_holes_are_let_pass_when_asked_for(self, folder: Path) -> None:
         paths = write_chunks(folder, failing=("calibrated", 1), without=("plain", 0))

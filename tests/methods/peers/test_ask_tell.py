@@ -1,7 +1,9 @@
 """Optimisers with `ask` and `tell` that are named by their path."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ask_tell_cases
@@ -88,6 +90,7 @@ def test_what_it_remembers_is_kept() -> None:
         ({"optimiser": "ask_tell_cases:function"}, "is a builtin_function_or_method: a class is wanted"),
         ({"optimiser": "__main__:Steps"}, "is a class of this script or notebook: save it in a file"),
         ({"optimiser": "no_such.module:Steps"}, "there is no module 'no_such' on Python's path"),
+        ({"optimiser": "steps.py"}, "'steps.py' is a file: write its module and the class in it, 'steps:MyClass'"),
         ({"optimiser": "Steps"}, "'Steps' is no class: write `package.module.Class` or `package.module:Class`"),
         ({}, "optimiser: Field required"),
     ],
@@ -104,7 +107,10 @@ def test_odd_options_are_told_in_one_line(options: dict[str, Any], message: str)
     [
         ("no numbers", 1, "its `ask` returned a str that is no array of numbers"),
         ([[1.0], [1.0, 2.0]], 1, "its `ask` returned a list that is no array of numbers"),
-        (None, 1, "its `ask` returned an array of shape (): 2 or k x 2 is wanted"),
+        (None, 1, "its `ask` returned None: 2 or k x 2 is wanted"),
+        (0.5, 1, "its `ask` returned a float: 2 or k x 2 is wanted"),
+        ({"x": 0.5}, 1, "its `ask` returned a dict that is no array of numbers: 2 or k x 2 is wanted"),
+        ([None, 0.5], 1, "its `ask` returned a list that is no array of numbers"),
         ([1.0, 2.0, 3.0], 1, "its `ask` returned an array of shape 3: 2 or k x 2 is wanted"),
         ([True, False], 1, "its `ask` returned a list that is no array of numbers"),
         ([10**400, 1], 1, "its `ask` returned a list that is no array of numbers"),
@@ -116,6 +122,22 @@ def test_odd_answers_are_told_in_one_line(answer: Any, q: int, message: str) -> 
     with pytest.raises(PlumblineError) as caught:
         asked("Odd", q, arguments={"answer": answer})
     assert str(caught.value).startswith(f"optimiser 'ask_tell_cases:Odd': {message}")
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (np.array(0.5), "an array of shape ()"),
+        (np.array(["2000-01-01", "2001-01-01"], dtype="datetime64[D]"), "a ndarray that is no array of numbers"),
+        (1j, "a complex that is no array of numbers"),
+        (7, "an int"),
+        (iter([0.5, 0.5]), "a list_iterator that is no array of numbers"),
+    ],
+)
+def test_what_is_no_array_is_called_what_it_is(answer: Any, message: str) -> None:
+    optimiser = SimpleNamespace(ask=lambda: answer)
+    with pytest.raises(PlumblineError, match=re.escape(f"it: its `ask` returned {message}: 2 or k x 2 is wanted")):
+        asked_points("it", optimiser, 1, 2)
 
 
 @pytest.mark.parametrize(

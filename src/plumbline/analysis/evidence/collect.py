@@ -24,13 +24,15 @@ Name = tuple[str, str, int]
 class Grid:
     """The trials that an experiment must have: one a (task, method, seed)."""
 
+    experiment: str
     expected: frozenset[Name]
 
     @classmethod
-    def of(cls, chunks: Iterable[Chunk]) -> "Grid":
-        """Return the grid that `chunks` cover."""
+    def of(cls, experiment: str, chunks: Iterable[Chunk]) -> "Grid":
+        """Return the grid that the `chunks` of an experiment cover."""
         return cls(
-            frozenset((chunk.spec.task, chunk.spec.method.label, seed) for chunk in chunks for seed in chunk.seeds)
+            experiment,
+            frozenset((chunk.spec.task, chunk.spec.method.label, seed) for chunk in chunks for seed in chunk.seeds),
         )
 
 
@@ -124,10 +126,13 @@ def refuse_holes(there: set[Name], failed: Sequence[tuple[Name, str]], grid: Gri
     """Raise PlumblineError where a trial of the grid failed or is not there."""
     if failed:
         (task, method, seed), error = failed[0]
+        some = len(failed) < len(there)
+        # A second `--config` would replace the first one.
+        setting = "allow_incomplete=True" if some else f"'without=[{grid.experiment}]'"
         raise PlumblineError(
             f"{len(failed)} of {len(grid.expected)} trials failed, the first: {task} {method} seed {seed}: {error}. "
-            f"See `{failures_command(store)}`; mend and run again, or set `--config allow_incomplete=True` to go on "
-            "without them"
+            f"See `{failures_command(store)}`; mend and run again, or add `{setting}` to your `--config` to go on "
+            f"without {'them' if some else 'the experiment'}"
         )
     missing = sorted(grid.expected - there)
     if missing:

@@ -40,4 +40,4 @@ def collect(
     at = places(store, trials, config=loaded.config)
     paths = [chunk.path(at.trials) for chunk in chunks]
     refuse_losses([output, snapshots], *paths, config=config, folders=[at.store])
-    collect_records(paths, Grid.of(chunks), at.store, loaded.config.allow_incomplete, output, snapshots)
+    collect_records(paths, Grid.of(experiment, chunks), at.store, loaded.config.allow_incomplete, output, snapshots)

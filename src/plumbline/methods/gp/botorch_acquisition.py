@@ -19,7 +19,7 @@ from botorch.utils.sampling import manual_seed
 from pydantic import Field, JsonValue, field_validator
 from torch import Size, Tensor
 
-from plumbline.core.errors import PlumblineError
+from plumbline.core.errors import PlumblineError, kind_of
 from plumbline.core.inputs import Code
 from plumbline.methods.base import Domain, methods
 from plumbline.methods.composed import Choice, Round
@@ -91,7 +91,7 @@ class CheckValues:
         """Raise PlumblineError unless `b x q x d` points, at any batch shape b, have values of this shape."""
         X = arguments[0]
         if not isinstance(values, Tensor):
-            raise PlumblineError(f"{self.whose} returned a {type(values).__name__}: a tensor is wanted")
+            raise PlumblineError(f"{self.whose} returned {kind_of(values)}: a tensor is wanted")
         if values.shape != X.shape[:-2] and X.ndim > 2:
             there, wanted = (" x ".join(map(str, shape)) or "()" for shape in (values.shape, X.shape[:-2]))
             raise PlumblineError(

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from pydantic import Field, JsonValue, field_validator
 
-from plumbline.core.errors import PlumblineError
+from plumbline.core.errors import PlumblineError, kind_of
 from plumbline.core.history import History
 from plumbline.core.inputs import Code
 from plumbline.core.options import Options
@@ -79,19 +79,23 @@ def asked_points(whose: str, optimiser: Any, q: int, dim: int) -> Array:
     """
     rows: list[Array] = []
     counted = takes_number(optimiser.ask)
+    wanted = f"{dim} or k x {dim} is wanted"
     while len(rows) < q:
         asked = optimiser.ask(q - len(rows)) if counted else optimiser.ask()
         try:
             given = np.asarray(asked)
-            if given.dtype.kind in "bc":  # truth values and complex numbers would become other numbers
+            # Truth values, dates and complex numbers would become other numbers, and None would be NaN.
+            if given.dtype.kind in "bcmM" or (given.dtype.kind == "O" and None in given.ravel().tolist()):
                 raise TypeError(given.dtype)
             points = given.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:
-            kind = type(asked).__name__
-            raise PlumblineError(f"{whose}: its `ask` returned a {kind} that is no array of numbers") from error
+            what = "None" if asked is None else f"{kind_of(asked)} that is no array of numbers"
+            raise PlumblineError(f"{whose}: its `ask` returned {what}: {wanted}") from error
+        if points.ndim == 0 and not isinstance(asked, np.ndarray):
+            raise PlumblineError(f"{whose}: its `ask` returned {kind_of(asked)}: {wanted}")
         if points.ndim not in (1, 2) or points.shape[-1] != dim or not len(points):
             shape = " x ".join(map(str, points.shape)) or "()"
-            raise PlumblineError(f"{whose}: its `ask` returned an array of shape {shape}: {dim} or k x {dim} is wanted")
+            raise PlumblineError(f"{whose}: its `ask` returned an array of shape {shape}: {wanted}")
         rows.extend(np.atleast_2d(points))
     if len(rows) > q:
         raise PlumblineError(
