@@ -23,3 +23,11 @@ def test_usual_sizes_have_the_unit_one(size: float) -> None:
 @pytest.mark.filterwarnings("error")
 def test_each_size_has_its_own() -> None:
     assert usual_unit([0.0, 2.0**-20, 1.0, 3 * 2.0**30]).tolist() == [1.0, 2.0**-20, 1.0, 2.0**32]
+
+
+@pytest.mark.filterwarnings("error")
+@given(size=st.floats())
+def test_whatever_the_size_the_unit_and_its_inverse_are_numbers(size: float) -> None:
+    unit = float(usual_unit(size))
+    assert 0 < unit < np.inf
+    assert 0 < 1 / unit < np.inf

@@ -11,7 +11,7 @@ from typing import Any, Self
 from pydantic import ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from plumbline.core import seeding
-from plumbline.core.errors import unknown
+from plumbline.core.errors import PlumblineError, unknown
 from plumbline.core.inputs import CODE, METHOD, declared, module_and_name, replaced
 from plumbline.core.options import Options
 from plumbline.registry.catalogue import Kind, catalogue, option_model, remembered
@@ -168,10 +168,16 @@ _WHOLE = {"ackley-noisy": ("noise_factor",), "radio": ("uav_divisor",)}
 
 
 def name_of_class(method: str, options: Mapping[str, Any]) -> str:
-    """Return the name of the class that options of a method name by its path; empty where they name none."""
+    """Return the name of the class that options of a method name by its path; empty where they name none.
+
+    A method of a package that is broken has no name here: what is wrong is said where it is built.
+    """
     if not catalogue().has("method", method):
         return ""
-    schema = catalogue().find("method", method).options
+    try:
+        schema = catalogue().find("method", method).options
+    except PlumblineError:
+        return ""
     paths = [str(one.value) for one in declared(schema, options) if one.mark == CODE]
     names = [name for module, name in map(module_and_name, paths) if module and len(name) <= LONGEST_LABEL]
     return next((name for name in names if all(part.isidentifier() for part in name.split("."))), "")
