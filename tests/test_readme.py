@@ -318,7 +318,10 @@ ANSWERS = {
         {{ above("CAL-F2-trap", "calibrated-ucb", 1) }} of 50""",
     "Conformal sets": """{{ test("C5", "plain UCB's:", "levy")|f(2) }},
         {{ test("C5", "UCB's, published", "levy")|f(2) }},
-        {{ test("C5", "plain UCB's:", "ackley")|f(1) }}, {{ test("C5", "UCB's, published", "ackley")|f(1) }}""",
+        {{ test("C5", "plain UCB's:", "ackley")|f(1) }}, {{ test("C5", "UCB's, published", "ackley")|f(1) }},
+        {{ test("C5", "UCB's, one search", "levy")|f(2) }}, {{ test("C5", "UCB's, one search", "ackley")|f(2) }},
+        {{ mean("CBO-X5", "cucb-polished", "ackley-20-batches", "query_coverage")|f(2) }},
+        {{ mean("CBO-X5", "ucb-few", "ackley-20-batches", "query_coverage")|f(2) }}, .87""",
     "Localised": '{{ mean("LOCBO-F5a-410", "bo")|f(2) }}, {{ mean("LOCBO-F5a-410", "ocbo")|f(2) }}',
     "Approximation-aware BO": '{{ test("A1", "eulbo-ei - elbo-ei on hartmann-6")|est(2) }}',
 }
