@@ -9,8 +9,9 @@ from situations import ask
 from torch import Tensor
 
 from plumbline.core.history import History
+from plumbline.core.libraries import absent
 from plumbline.core.outcomes import Outcome, Role
-from plumbline.methods.base import Domain, build_method
+from plumbline.methods.base import Domain, build_method, methods
 from plumbline.spaces.box import Box
 
 DIM, DATA = 3, 9
@@ -36,6 +37,8 @@ def outcomes_of(unit: float, outcomes: int = 1, second: Role = "objective") -> t
 def proposed(case: Case, inputs: int, observations: int, q: int) -> Tensor:
     """Return the proposal where inputs and observations are measured in powers of two, in the unit cube."""
     name, options = case
+    for library in absent(getattr(methods[name].build, "libraries", ())):
+        pytest.skip(f"{library} is not installed")
     width, unit = 2.0**inputs, 2.0**observations
     if name == "risk-averse-ucb":  # its price of a variance is in units of the objective
         options = {**(options or {}), "coefficient": 1 / unit}

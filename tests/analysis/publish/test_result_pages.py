@@ -132,6 +132,9 @@ def test_two_searches_on_the_seeds_of_both(reference: Path, baseline: str, own: 
         "b-informed": (1.1, 2.0, 3.1, 2.0),
         "c-informed": (3.0, 4.0, 5.1, 4.0),
         "c": (3.0, 4.1, 5.0, 3.9),
+        "a-longer": (2.0, 2.0, 2.0, 2.0),
+        "b-longer": (0.5, 1.5, 0.5, 1.5),
+        "c-longer": (0.5, 1.5, 0.5, 1.5),
     }
     runs = [
         {"task": "bowl", "method": method, "metric": "regret", "seed": seed, "last": last, "mean": last}
@@ -144,6 +147,8 @@ def test_two_searches_on_the_seeds_of_both(reference: Path, baseline: str, own: 
     written = f"{{{{ {asked}.own.value }}}} {{{{ {asked}.own.seeds }}}} {{{{ {asked}.cause }}}}\n"
     value, seeds, named = filled_in(reference, written).split()
     assert (round(float(value), 3), seeds, named) == (float(own), "4", cause)
+    longer = f'{{{{ two_searches("E", "S", "a", "{baseline}", suffix="-longer").shared.value }}}}\n'
+    assert float(filled_in(reference, longer)) == 1.0
 
 
 def test_a_verdict_in_doubt_says_so(reference: Path) -> None:

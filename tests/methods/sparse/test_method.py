@@ -209,11 +209,12 @@ def test_observations_that_are_all_equal(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_evaluations_that_failed_are_not_seen(name: str) -> None:
+def test_evaluations_that_failed_have_the_worst_value(name: str) -> None:
     place = box()
-    nothing = torch.full((1, 1), torch.nan).double()
-    failed = History(torch.cat([rows(1, 8), place.history.X]), torch.cat([nothing, place.history.Y]), 7)
-    same = History(place.history.X, place.history.Y, 6)
+    X, Y = torch.cat([rows(1, 8), place.history.X]), place.history.Y
+    failed, same = (
+        History(X, torch.cat([y, Y]), 7) for y in (torch.full_like(Y[:1], torch.nan), Y.min(0, keepdim=True)[0])
+    )
     assert torch.equal(ask(made(name, place), failed).X, ask(made(name, place), same).X)
 
 

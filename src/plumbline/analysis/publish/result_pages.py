@@ -257,22 +257,26 @@ class ReferenceNumbers:
         values = self._values(experiment, metric, task, of, method, baseline)
         return _mean_of((values[method] - values[baseline]).dropna(), experiment, task, metric, method, baseline)
 
-    def two_searches(self, own: str, shared: str, method: str, baseline: str, task: str = "") -> TwoSearches:
+    def two_searches(
+        self, own: str, shared: str, method: str, baseline: str, task: str = "", suffix: str = "-informed"
+    ) -> TwoSearches:
         """A difference of final values under the methods' own search and under one for all, on the seeds of both.
 
         Args:
             own: experiment with the methods' own search; a baseline that it lacks is looked for in the other.
-            shared: experiment with one search for all, whose methods have `-informed` after their names.
+            shared: experiment with one search for all, or with another change that both methods have.
             method, baseline: methods of the difference.
             task: that both have; the only one if empty.
+            suffix: what follows the names of methods that are changed.
         """
         own_search = self._values(own, "", task, "last", method)
-        one_for_all = self._values(shared, "", task, "last", f"{method}-informed", f"{baseline}-informed")
+        changed, reference = f"{method}{suffix}", f"{baseline}{suffix}"
+        one_for_all = self._values(shared, "", task, "last", changed, reference)
         with_baseline = own_search if baseline in own_search else self._values(shared, "", task, "last", baseline)
         apart = pd.DataFrame(
             {
                 "own": own_search[method] - with_baseline[baseline],
-                "shared": one_for_all[f"{method}-informed"] - one_for_all[f"{baseline}-informed"],
+                "shared": one_for_all[changed] - one_for_all[reference],
             }
         ).dropna()
         apart["change"] = apart["own"] - apart["shared"]
