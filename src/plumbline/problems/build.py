@@ -7,7 +7,7 @@ from botorch.test_functions.base import BaseTestProblem, ConstrainedBaseTestProb
 from botorch.test_functions.multi_objective import MultiObjectiveTestProblem
 from torch import Tensor
 
-from plumbline.core.errors import PlumblineError
+from plumbline.core.errors import PlumblineError, kind_of
 from plumbline.core.options import parse
 from plumbline.core.outcomes import Noise, Outcome, Role
 from plumbline.problems.base import Context, Problem, problems
@@ -26,8 +26,7 @@ def build_problem(name: str, options: dict[str, Any], context: Context) -> Probl
     entry = problems[name]
     made = entry.build(parse(entry.options, options, f"problem {name!r}"), context)
     if not isinstance(made, Problem | BaseTestProblem):
-        kind = type(made).__name__
-        raise PlumblineError(f"problem {name!r} is a {kind}: a BoTorch test problem or a Problem is wanted")
+        raise PlumblineError(f"problem {name!r} is {kind_of(made)}: a BoTorch test problem or a Problem is wanted")
     problem = replace(made if isinstance(made, Problem) else problem_of(made), name=name)
     refuse_odd_declarations(problem)
     return problem

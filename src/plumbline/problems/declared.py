@@ -7,7 +7,7 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from plumbline.core.errors import PlumblineError
+from plumbline.core.errors import PlumblineError, kind_of
 from plumbline.core.outcomes import Outcome, Role
 from plumbline.problems.base import Problem
 from plumbline.spaces.base import Space
@@ -16,7 +16,7 @@ from plumbline.spaces.base import Space
 def refuse_odd_declarations(problem: Problem) -> None:
     """Raise PlumblineError, naming the field, where a problem declares what cannot be so."""
     if not isinstance(problem.space, Space):
-        raise PlumblineError(f"{problem.called}: its space is a {type(problem.space).__name__}: a Space is wanted")
+        raise PlumblineError(f"{problem.called}: its space is {kind_of(problem.space)}: a Space is wanted")
     refuse_odd_bounds(problem)
     _refuse_odd_outcomes(problem)
     _refuse_odd_optimum(problem)
@@ -89,6 +89,6 @@ def _refuse_odd_points(problem: Problem, name: str, points: object) -> None:
     dim = problem.space.dim
     wanted = f"n x {dim} points as a float64 tensor are wanted"
     if not isinstance(points, Tensor):
-        raise PlumblineError(f"{problem.called}: its {name} are a {type(points).__name__}: {wanted}")
+        raise PlumblineError(f"{problem.called}: its {name} are {kind_of(points)}: {wanted}")
     if points.ndim != 2 or points.shape[-1] != dim or points.dtype != torch.float64:
         raise PlumblineError(f"{problem.called}: its {name} are {_kind(points)}: {wanted}")

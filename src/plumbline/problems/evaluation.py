@@ -9,7 +9,7 @@ from botorch.test_functions.base import BaseTestProblem, ConstrainedBaseTestProb
 from torch import Generator, Tensor
 from torch.quasirandom import SobolEngine
 
-from plumbline.core.errors import PlumblineError
+from plumbline.core.errors import PlumblineError, kind_of
 from plumbline.core.named_numbers import refuse_odd_numbers
 from plumbline.core.outcomes import Outcome
 from plumbline.core.reference_point import reference_point
@@ -46,7 +46,7 @@ def checked(outcomes: object, problem: Problem, shape: tuple[int, int], what: st
     returned = f"{problem.called} returned" + (f" {what} as" if what else "")
     wanted = f"{shape[0]} x {shape[1]} in float64 is wanted"
     if not isinstance(outcomes, Tensor):
-        raise PlumblineError(f"{returned} a {type(outcomes).__name__}: a tensor of {wanted}")
+        raise PlumblineError(f"{returned} {kind_of(outcomes)}: a tensor of {wanted}")
     if outcomes.shape != shape and (shape[1] != 1 or outcomes.shape != shape[:1]):
         found = " x ".join(map(str, outcomes.shape)) or "a single number"
         raise PlumblineError(f"{returned} {found}: {wanted}" + ("" if what else ", a column for each declared outcome"))
